@@ -1,0 +1,1 @@
+"""recoseg: semantic segmentation from very few labels."""

@@ -1,0 +1,131 @@
+"""The nouns that flow through recoseg, and the letters that their shapes are written in.
+
+`B` images, `K` classes, `D` feature channels, `H W` image pixels, `h w` feature-map pixels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor
+
+from recoseg.errors import UserError
+
+IGNORE = 255
+"""The label of a pixel that has none: on disk, in tensors, for void, padding and hidden labels alike."""
+
+
+@dataclass(frozen=True)
+class ClassInfo:
+    """What the class indices of a dataset mean: `names[k]` is drawn in `palette[k]` (RGB, 0-255)."""
+
+    names: tuple[str, ...]
+    palette: tuple[tuple[int, int, int], ...]
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.names) <= IGNORE:
+            raise UserError(f"a dataset needs 1 to {IGNORE} classes, not {len(self.names)}")
+        if len(self.names) != len(self.palette):
+            raise UserError(f"{len(self.names)} class names but {len(self.palette)} palette colours")
+        if len(set(self.names)) != len(self.names):
+            repeated = sorted({n for n in self.names if self.names.count(n) > 1})
+            raise UserError(f"class names must differ; repeated: {', '.join(repeated)}")
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One image as an adapter yields it: decoded, neither scaled nor normalised.
+
+    Kept in 8 bits because that is what files hold: a cache of samples takes a twelfth of what
+    float images and int64 labels would. A `Batch` holds floats and int64.
+    """
+
+    image: Tensor  # (3, H, W) uint8
+    labels: Tensor  # (H, W) uint8, IGNORE where there is none
+    key: str
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Crops of several images. "Unlabelled" is not another type: all its labels are IGNORE."""
+
+    images: Tensor  # (B, 3, H, W) float in [0, 1]
+    labels: Tensor  # (B, H, W) int64
+    keys: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def to(self, device: torch.device) -> Batch:
+        move = {"device": device, "non_blocking": True}
+        return replace(self, images=self.images.to(**move), labels=self.labels.to(**move))
+
+
+@dataclass(frozen=True)
+class ModelOutput:
+    """What a network says of its images, at the resolution of its decoder."""
+
+    logits: Tensor  # (B, K, h, w), before softmax
+    features: Tensor | None = None  # (B, D, h, w); None when the representation head is off
+
+
+@dataclass(frozen=True)
+class PseudoLabels:
+    """A label for each pixel, and the probability that its giver attaches to it."""
+
+    labels: Tensor  # (B, H, W) int64
+    confidence: Tensor  # (B, H, W) float in [0, 1]
+
+    @classmethod
+    def certain(cls, labels: Tensor) -> PseudoLabels:
+        """Labels from a person: confidence 1 wherever there is one."""
+        return cls(labels, (labels != IGNORE).float())
+
+
+@dataclass(frozen=True)
+class StepOutput:
+    """What one training step of a method produced.
+
+    `parts` are logged as they are; `loss` is their weighted sum; `pixels` says, for each prediction the
+    step made, which label with which confidence its pixels should have: the contrast reads that.
+    """
+
+    loss: Tensor  # scalar
+    parts: dict[str, Tensor] = field(default_factory=dict)  # scalars
+    pixels: Sequence[tuple[ModelOutput, PseudoLabels]] = ()
+
+
+@dataclass(frozen=True)
+class Scores:
+    """How good predictions are. A class that occurs neither in truth nor prediction is NaN, and left out of the mean."""
+
+    confusion: Tensor  # (K, K) int64, [true class, predicted class]
+
+    @property
+    def iou(self) -> Tensor:  # (K,) float64
+        hits = self.confusion.diagonal().double()
+        union = (self.confusion.sum(0) + self.confusion.sum(1)).double() - hits
+        return hits / union  # 0/0 is NaN: the class is absent
+
+    @property
+    def class_accuracy(self) -> Tensor:  # (K,) float64, NaN where the class is not in the truth
+        return self.confusion.diagonal().double() / self.confusion.sum(1).double()
+
+    @property
+    def mean_iou(self) -> float:
+        """Mean over the classes that occur; NaN only when no pixel was counted at all."""
+        return float(self.iou.nanmean())
+
+    @property
+    def accuracy(self) -> float:
+        return float(self.confusion.diagonal().sum().double() / self.confusion.sum().double())
+
+    @property
+    def num_absent(self) -> int:
+        """Classes that the mean leaves out."""
+        return int(self.iou.isnan().sum())
