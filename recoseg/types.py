@@ -62,8 +62,8 @@ class Batch:
         return len(self.keys)
 
     def to(self, device: torch.device) -> Batch:
-        move = {"device": device, "non_blocking": True}
-        return replace(self, images=self.images.to(**move), labels=self.labels.to(**move))
+        images = self.images.to(device, non_blocking=True)
+        return replace(self, images=images, labels=self.labels.to(device, non_blocking=True))
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,10 @@ class StepOutput:
 
 @dataclass(frozen=True)
 class Scores:
-    """How good predictions are. A class that occurs neither in truth nor prediction is NaN, and left out of the mean."""
+    """How good predictions are.
+
+    A class that occurs neither in the truth nor in a prediction is NaN, and left out of the mean.
+    """
 
     confusion: Tensor  # (K, K) int64, [true class, predicted class]
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
+from recoseg.errors import UserError
 from recoseg.types import ClassInfo, Sample
 
 SUBSETS = ("train", "val", "test")
@@ -40,7 +41,14 @@ class Dataset(ABC):
         """The labels, (H, W) uint8, `IGNORE` where a pixel has none."""
 
     def sample(self, key: str) -> Sample:
-        return Sample(self.image(key), self.labels(key), key)
+        """The image with its labels, which must be of one size."""
+        image, labels = self.image(key), self.labels(key)
+        if image.shape[1:] != labels.shape:
+            sizes = [f"{height}x{width}" for height, width in (image.shape[1:], labels.shape)]
+            raise UserError(
+                f"{key}: the image is {sizes[0]} but its labels are {sizes[1]}; see recoseg check"
+            )
+        return Sample(image, labels, key)
 
     def fingerprint(self) -> str:
         """Tells datasets apart by name, classes and keys; a split file carries it."""

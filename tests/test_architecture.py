@@ -1,0 +1,62 @@
+"""The rules that keep the tree legible: imports point one way, only build.py and above know the config."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ORDER = [
+    "errors", "lookup", "files", "seeds", "types", "data", "splits", "augment", "loaders", "models", "losses",
+    "methods", "evaluate", "train", "report", "config", "build", "experiments", "cli", "__main__", "__init__",
+]  # fmt: skip
+PACKAGE = Path(__file__).parents[1] / "recoseg"
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported_parts(path: Path) -> set[str]:
+    """The parts of recoseg that a file imports, also inside functions."""
+    names = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    return {name.split(".")[1] for name in names if name.startswith("recoseg.")}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_point_back_along_the_flow_of_data(path: Path) -> None:
+    part = part_of(path)
+    assert part in ORDER, f"{part} has no place in the order of the parts"
+    later = {name for name in imported_parts(path) & set(ORDER) if ORDER.index(name) > ORDER.index(part)}
+    assert not later, f"{part} comes before {later}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_the_config_is_known_to_build_and_above_only(path: Path) -> None:
+    if ORDER.index(part_of(path)) < ORDER.index("config"):
+        assert "config" not in imported_parts(path)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_every_file_says_what_it_is_and_stays_small(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert ast.get_docstring(ast.parse(text)), "the first line of a module says what it is"
+    assert text.count("\n") <= 250
+
+
+def test_only_trainer_and_evaluator_choose_where_tensors_live() -> None:
+    """A `.cuda()` anywhere would tie us to one kind of device."""
+    assert not [path for path in FILES if ".cuda()" in path.read_text(encoding="utf-8")]
+
+
+def test_the_order_check_sees_an_import_that_points_the_wrong_way(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.py"
+    bad.write_text("def f():\n    from recoseg.cli.main import main\n    return main\n")
+    assert imported_parts(bad) == {"cli"}
