@@ -1,0 +1,47 @@
+"""The help text of all settings: dotted name, default, meaning."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any, get_type_hints
+
+from recoseg.config.parse import members
+from recoseg.config.settings import RunConfig
+
+
+def describe_settings(width: int = 80) -> str:
+    """Every setting with its default and meaning, a paragraph a section."""
+    lines: list[str] = []
+    hints = get_type_hints(RunConfig)
+    for section in fields(RunConfig):
+        options = members(hints[section.name])
+        if not options:
+            lines += ["", f"{section.name}: {hints[section.name].__doc__}"]
+            lines += describe_section(hints[section.name], section.name, width)
+        for name, option in options.items():
+            lines += ["", *textwrap.wrap(f"{section.name} {name}: {option.__doc__}", width)]
+            lines += describe_section(option, section.name, width)
+    return "\n".join(lines).strip()
+
+
+def describe_section(kind: Any, path: str, width: int) -> Iterator[str]:
+    for f in fields(kind):
+        if f.name == "name" or is_dataclass(f.type):
+            continue
+        default = "required" if f.default is MISSING else f"default {show(f.default)}"
+        yield f"  --{path}.{f.name}"
+        indent = " " * 6
+        text = f"{f.metadata['help']} ({default})"
+        yield from textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent)
+
+
+def show(value: object) -> str:
+    if isinstance(value, tuple):
+        return ("x" if all(isinstance(v, int) for v in value) else ",").join(show(v) for v in value)
+    return (
+        {None: "none", True: "true", False: "false"}.get(value, str(value))
+        if isinstance(value, bool | None)
+        else str(value)
+    )

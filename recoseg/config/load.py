@@ -1,0 +1,119 @@
+"""A YAML file and overrides from the command line -> RunConfig, and back to YAML."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import yaml
+
+from recoseg.config.parse import members, parse, section_mapping
+from recoseg.config.settings import RunConfig
+from recoseg.errors import UserError
+
+PACKAGE = Path(__file__).resolve().parents[1]
+SHIPPED = [PACKAGE / "configs", PACKAGE.parent / "configs"]
+"""Where shipped configs lie: inside an installed package, or beside it in a checkout."""
+
+
+def load(path: str | Path | None = None, overrides: Sequence[str] = ()) -> RunConfig:
+    """The config of a run: defaults, then the YAML file, then overrides such as `--train.seed 3`."""
+    values = read_yaml(find_config(path)) if path is not None else {}
+    return from_plain(merge(values, read_overrides(overrides)))
+
+
+def from_plain(values: Mapping[str, object]) -> RunConfig:
+    config: RunConfig = parse(
+        RunConfig, {name: as_section(name, value) for name, value in values.items()}, ""
+    )
+    low, high = config.augment.scale
+    if low > high:
+        raise UserError(f"augment.scale: the smaller number comes first, got {low:g},{high:g}")
+    return config
+
+
+def to_yaml(config: RunConfig) -> str:
+    """The config as YAML that `load` reads back to an equal one."""
+    plain = dataclasses.asdict(
+        config, dict_factory=lambda items: {k: list(v) if isinstance(v, tuple) else v for k, v in items}
+    )
+    return yaml.safe_dump(plain, sort_keys=False)
+
+
+def find_config(path: str | Path) -> Path:
+    """A config by path, or a shipped one by name."""
+    candidates = [Path(path), *(folder / f"{path}.yaml" for folder in SHIPPED)]
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate
+    names = sorted({p.stem for folder in SHIPPED for p in folder.glob("*.yaml")})
+    raise UserError(
+        f"no config file {str(path)!r}, and none is shipped under that name. Shipped: {', '.join(names)}"
+    )
+
+
+def read_yaml(path: Path) -> dict[str, object]:
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        where = getattr(error, "problem_mark", None)
+        line = f", line {where.line + 1}" if where else ""
+        raise UserError(
+            f"{path}{line}: not valid YAML: {getattr(error, 'problem', None) or error}"
+        ) from error
+    return (
+        dict(section_mapping(values, str(path)))
+        if not isinstance(values, str)
+        else _not_settings(path, values)
+    )
+
+
+def _not_settings(path: Path, values: str) -> dict[str, object]:
+    raise UserError(f"{path}: expected settings as 'key: value', got the text {values[:40]!r}")
+
+
+def read_overrides(words: Sequence[str]) -> dict[str, object]:
+    """`--a.b value` and `--a.b=value` as nested settings."""
+    values: dict[str, object] = {}
+    remaining = list(words)
+    while remaining:
+        word = remaining.pop(0)
+        if not word.startswith("--"):
+            raise UserError(f"unexpected argument {word!r}; settings are given as --section.name value")
+        name, equals, text = word[2:].partition("=")
+        if not equals:
+            if not remaining or remaining[0].startswith("--"):
+                raise UserError(f"--{name} needs a value")
+            text = remaining.pop(0)
+        values = merge(values, nested(name.replace("-", "_").split("."), text))
+    return values
+
+
+def nested(keys: Sequence[str], value: object) -> dict[str, object]:
+    inner = value if len(keys) == 1 else nested(keys[1:], value)
+    return {keys[0]: as_section(keys[0], inner)}
+
+
+def as_section(name: str, value: object) -> object:
+    """`data: cityscapes` is short for its name, `data: my/images` for a folder dataset's root."""
+    if not isinstance(value, str) or name not in get_type_hints(RunConfig):
+        return value
+    names = members(get_type_hints(RunConfig)[name])
+    if name == "data" and value not in names and (Path(value).exists() or "/" in value):
+        return {"name": "folder", "root": value}
+    return {"name": value} if names else value
+
+
+def merge(lower: Mapping[str, object], upper: Mapping[str, object]) -> dict[str, object]:
+    """`lower` with the settings of `upper` put over it; another `name` drops the settings of the old one."""
+    result: dict[str, object] = {name: as_section(name, value) for name, value in lower.items()}
+    for name, value in upper.items():
+        below: Any = result.get(name)
+        if isinstance(value, Mapping) and isinstance(below, Mapping):
+            renamed = "name" in value and value["name"] != below.get("name", value["name"])
+            result[name] = dict(value) if renamed else merge(below, value)
+        else:
+            result[name] = value
+    return result

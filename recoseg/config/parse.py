@@ -1,0 +1,156 @@
+"""Plain values (from YAML or the command line) -> typed settings, with errors that name the setting."""
+
+from __future__ import annotations
+
+import math
+import types
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from recoseg.errors import UserError
+from recoseg.lookup import did_you_mean
+
+NONE_WORDS = ("none", "null", "~", "")
+TRUE_WORDS, FALSE_WORDS = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+
+
+def parse(kind: Any, value: object, path: str) -> Any:
+    """`value` as the type `kind`. `path` is the dotted name of the setting, for error messages."""
+    if is_union(kind):
+        return parse_union(get_args(kind), value, path)
+    if is_dataclass(kind):
+        return parse_section(kind, value, path)
+    if get_origin(kind) is Literal:
+        return parse_choice(get_args(kind), value, path)
+    if get_origin(kind) is tuple:
+        return parse_tuple(get_args(kind), value, path)
+    return parse_scalar(kind, value, path)
+
+
+def is_union(kind: Any) -> bool:
+    return get_origin(kind) in (Union, types.UnionType)
+
+
+def members(kind: Any) -> dict[str, Any]:
+    """name -> dataclass for a field that holds one of several named dataclasses; {} for any other field."""
+    options = [option for option in (get_args(kind) if is_union(kind) else (kind,)) if is_dataclass(option)]
+    named = {f.name: f for option in options for f in fields(option)}.get("name")
+    return {option.name: option for option in options if hasattr(option, "name")} if named else {}
+
+
+def parse_union(options: tuple[Any, ...], value: object, path: str) -> Any:
+    """One of several dataclasses, told apart by `name`; or a value that may be none."""
+    if type(None) in options:
+        if value is None or (isinstance(value, str) and value.lower() in NONE_WORDS):
+            return None
+        rest = [option for option in options if option is not type(None)]
+        return parse(rest[0] if len(rest) == 1 else Union[tuple(rest)], value, path)  # noqa: UP007 (built at run time)
+    by_name = members(Union[options])  # noqa: UP007
+    mapping = section_mapping(value, path)
+    name = str(mapping.get("name", next(iter(by_name))))
+    if name not in by_name:
+        raise UserError(f"{path}.name: unknown name {name!r}{did_you_mean(name, by_name)}")
+    return parse_section(by_name[name], mapping, path)
+
+
+def section_mapping(value: object, path: str) -> Mapping[str, object]:
+    """A section's settings; a bare word is short for its name, nothing at all for the defaults."""
+    if value is None:
+        return {}
+    if isinstance(value, str):
+        return {"name": value}
+    if isinstance(value, Mapping):
+        return {str(key): item for key, item in value.items()}
+    raise UserError(f"{path or 'the config'}: expected settings as 'key: value', got {value!r}")
+
+
+def parse_section(kind: Any, value: object, path: str) -> Any:
+    """A dataclass from a mapping: unknown keys and missing required ones are errors."""
+    mapping = section_mapping(value, path)
+    hints, known = get_type_hints(kind), {f.name: f for f in fields(kind)}
+    for key in mapping:
+        if key not in known:
+            raise UserError(unknown_setting(kind, key, path))
+    parsed = {}
+    for name, declared in known.items():
+        dotted = f"{path}.{name}" if path else name
+        if name in mapping:
+            parsed[name] = checked(declared, parse(hints[name], mapping[name], dotted), dotted)
+        elif declared.default is MISSING and declared.default_factory is MISSING:
+            raise UserError(f"{dotted} must be given: {declared.metadata['help']}")
+    return kind(**parsed)
+
+
+def unknown_setting(kind: Any, key: str, path: str) -> str:
+    dotted = f"{path}.{key}" if path else key
+    owner = f" of {path} {kind.name!r}" if path and hasattr(kind, "name") else ""
+    # `--lr` is better answered by `optimiser.lr` than by the nearest section's name.
+    elsewhere = [name for name in setting_names(kind) if name.split(".")[-1] == key]
+    if elsewhere:
+        return f"unknown setting {dotted!r}{owner}; did you mean {elsewhere[0]!r}?"
+    return f"unknown setting {dotted!r}{owner}{did_you_mean(key, [f.name for f in fields(kind)])}"
+
+
+def setting_names(kind: Any, path: str = "") -> list[str]:
+    """The dotted names of all settings below a dataclass, those of every named option included."""
+    names = []
+    hints = get_type_hints(kind)
+    for f in fields(kind):
+        dotted = f"{path}.{f.name}" if path else f.name
+        options = members(hints[f.name]).values() or ([hints[f.name]] if is_dataclass(hints[f.name]) else [])
+        below = [name for option in options for name in setting_names(option, dotted)]
+        names += below or [dotted]
+    return names
+
+
+def parse_choice(choices: tuple[Any, ...], value: object, path: str) -> Any:
+    if value in choices:
+        return value
+    raise UserError(f"{path}: unknown value {value!r}{did_you_mean(str(value), [str(c) for c in choices])}")
+
+
+def parse_tuple(kinds: tuple[Any, ...], value: object, path: str) -> tuple[Any, ...]:
+    """A pair such as 256x512 or 0.5,1.5; one number stands for both."""
+    items: Any = value.replace("x", ",").strip("[]() ").split(",") if isinstance(value, str) else value
+    if isinstance(items, int | float):
+        items = [items]
+    if not isinstance(items, list | tuple) or len(items) not in (1, len(kinds)):
+        raise UserError(f"{path}: expected {len(kinds)} numbers such as 256x512, got {value!r}")
+    items = list(items) * (len(kinds) // len(items))
+    return tuple(parse_scalar(kind, item, path) for kind, item in zip(kinds, items, strict=True))
+
+
+def parse_scalar(kind: type, value: object, path: str) -> Any:
+    """A bool, int, float or str; text is read as the command line gives it."""
+    text = str(value).strip()
+    if kind is str and isinstance(value, str):
+        return value
+    if kind is bool and text.lower() in TRUE_WORDS + FALSE_WORDS:
+        return text.lower() in TRUE_WORDS
+    if kind in (int, float) and not isinstance(value, bool):
+        try:
+            number = float(text.replace("_", ""))
+            if kind is float and math.isfinite(number):
+                return number
+            if kind is int and number.is_integer():
+                return int(number)
+        except ValueError:
+            pass
+    words = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+    raise UserError(f"{path}: expected {words[kind]}, got {value!r}")
+
+
+def checked(declared: Field[Any], value: Any, path: str) -> Any:
+    """`value`, if it keeps the limits of its field; a path that exists is made absolute."""
+    if declared.metadata.get("is_path") and value is not None and Path(value).exists():
+        return str(Path(value).resolve())
+    for limit, bound in declared.metadata.get("limits", {}).items():
+        for number in value if isinstance(value, tuple) else (value,):
+            if number is None:
+                continue
+            kept = {"at_least": number >= bound, "at_most": number <= bound, "above": number > bound}[limit]
+            if not kept:
+                raise UserError(f"{path}: must be {limit.replace('_', ' ')} {bound:g}, got {number:g}")
+    return value

@@ -1,0 +1,153 @@
+"""YAML and overrides -> typed settings."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recoseg.config import from_plain, load, to_yaml
+from recoseg.config.describe import describe_settings
+from recoseg.config.parse import setting_names
+from recoseg.config.settings import FolderData, RunConfig, ScenesData
+from recoseg.errors import UserError
+
+
+def test_nothing_given_means_the_papers_recipe() -> None:
+    config = load()
+    assert (config.optimiser.lr, config.optimiser.momentum, config.optimiser.weight_decay) == (
+        2.5e-3,
+        0.9,
+        5e-4,
+    )
+    assert (config.optimiser.power, config.train.iterations) == (0.9, 40_000)
+
+
+def test_overrides_go_over_the_file_and_the_file_over_the_defaults(tmp_path) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text("optimiser: {lr: 1e-2, momentum: 0.5}\ntrain: {seed: 3}\n")
+    config = load(path, ["--optimiser.lr", "0.005", "--augment.crop=64x128"])
+    assert (config.optimiser.lr, config.optimiser.momentum, config.train.seed) == (0.005, 0.5, 3)
+    assert config.augment.crop == (64, 128)
+
+
+def test_one_number_stands_for_both_sides_of_a_crop() -> None:
+    assert load(None, ["--augment.crop", "64"]).augment.crop == (64, 64)
+    assert load(None, ["--augment.scale", "1"]).augment.scale == (1.0, 1.0)
+
+
+def test_a_folder_may_be_given_as_the_data(tmp_path) -> None:
+    assert load(None, ["--data", str(tmp_path)]).data == FolderData(root=str(tmp_path))
+    both = load(None, ["--data", str(tmp_path), "--data.val-share", "0.5"]).data
+    assert both == FolderData(root=str(tmp_path), val_share=0.5)
+
+
+def test_another_dataset_on_the_command_line_drops_the_files_settings(tmp_path) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text("data: {name: folder, root: somewhere, val_share: 0.5}\n")
+    assert load(path, ["--data", "scenes"]).data == ScenesData()
+
+
+def test_an_existing_path_is_kept_as_an_absolute_one(tmp_path, monkeypatch) -> None:
+    (tmp_path / "photos").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert load(None, ["--data", "photos"]).data == FolderData(root=str(tmp_path / "photos"))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--optimiser.lrr", "1"], r"unknown setting 'optimiser.lrr'; did you mean 'lr'\?"),
+        (["--optimizer.lr", "1"], r"did you mean 'optimiser'\?"),
+        (["--lr", "1"], r"did you mean 'optimiser.lr'\?"),
+        (["--data", "scene"], r"data.name: unknown name 'scene'; did you mean 'scenes'\?"),
+        (["--method", "supervized"], r"method.name: unknown value 'supervized'; did you mean 'supervised'\?"),
+        (["--method.mix", "classmix"], "unknown setting 'method.mix' of method 'supervised'"),
+        (["--data", "folder"], "data.root must be given: the folder that holds"),
+        (["--train.iterations", "1.5"], "train.iterations: expected a whole number, got '1.5'"),
+        (["--train.iterations", "-1"], "train.iterations: must be at least 1, got -1"),
+        (["--train.iterations", "many"], "train.iterations: expected a whole number, got 'many'"),
+        (["--optimiser.lr", "nan"], "optimiser.lr: expected a number"),
+        (["--optimiser.lr", "0"], "optimiser.lr: must be above 0"),
+        (["--optimiser.nesterov", "perhaps"], "expected true or false, got 'perhaps'"),
+        (["--augment.crop", "-3x4"], "augment.crop: must be at least 16, got -3"),
+        (["--augment.crop", "1x2x3"], "augment.crop: expected 2 numbers"),
+        (["--augment.scale", "2,1"], "augment.scale: the smaller number comes first"),
+        (["--augment.flip", "1.1"], "augment.flip: must be at most 1"),
+        (["--train.seed"], "--train.seed needs a value"),
+        (["seed"], "unexpected argument 'seed'"),
+        (["--train", "fast"], "unknown setting 'train.name'|expected settings"),
+    ],
+)
+def test_a_mistake_is_named_with_its_remedy(words, message) -> None:
+    with pytest.raises(UserError, match=message):
+        load(None, words)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("train: [1, 2]", "train: expected settings"),
+        ("just words", "expected settings as 'key: value'"),
+        ("train: {seed: [1}", "line 1: not valid YAML"),
+        ("train: {seed: true}", "train.seed: expected a whole number, got True"),
+        ("augment: {flip: {}}", "augment.flip: expected a number"),
+    ],
+)
+def test_a_bad_file_is_named_with_its_remedy(tmp_path, text, message) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text(text)
+    with pytest.raises(UserError, match=message):
+        load(path)
+
+
+def test_a_missing_file_lists_the_shipped_configs() -> None:
+    with pytest.raises(UserError, match=r"no config file 'nowhere.yaml'.*Shipped: .*demo"):
+        load("nowhere.yaml")
+
+
+def test_a_shipped_config_is_found_by_name() -> None:
+    assert load("demo").data.name == "scenes"
+
+
+@given(
+    lr=st.floats(1e-6, 1),
+    crop=st.tuples(st.integers(16, 2000), st.integers(16, 2000)),
+    labels=st.none() | st.integers(1, 100),
+    nesterov=st.booleans(),
+)
+def test_a_saved_config_reads_back_equal(lr, crop, labels, nesterov) -> None:
+    import yaml
+
+    config = from_plain(
+        {
+            "optimiser": {"lr": lr, "nesterov": nesterov},
+            "augment": {"crop": list(crop)},
+            "split": {"labels": labels},
+        }
+    )
+    assert from_plain(yaml.safe_load(to_yaml(config))) == config
+
+
+def test_every_setting_is_in_the_help() -> None:
+    text = describe_settings()
+    for name in setting_names(RunConfig):
+        if not name.endswith(".name"):
+            assert f"--{name}\n" in text, name
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_settings_cannot_be_changed_after_the_fact() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        load().train.seed = 3  # type: ignore[misc]
+
+
+def test_reading_a_config_imports_nothing_heavy() -> None:
+    heavy = ("torch", "numpy", "PIL", "rich")
+    code = f"import sys, recoseg.config; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
