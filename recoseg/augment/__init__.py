@@ -1,0 +1,1 @@
+"""Geometry for images with their labels, colour for images alone."""

@@ -1,0 +1,105 @@
+"""Colour jitter and Gaussian blur of a whole batch at once, with random strengths for each image."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+LUMA = (0.299, 0.587, 0.114)
+# RGB -> luma and two chroma axes (YIQ); a rotation of the chroma plane turns the hue.
+YIQ = ((0.299, 0.587, 0.114), (0.596, -0.274, -0.322), (0.211, -0.523, 0.312))
+BLUR_RADIUS = 4  # 3.5 standard deviations of the strongest blur
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColourJitter:
+    """Brightness, contrast, saturation and hue, as one 3x3 colour matrix for each image.
+
+    The four act in this order with one clamp at the end, and the hue is turned in YIQ space instead of HSV:
+    a single small matrix product, which a GPU and a CPU both do in one pass. The strengths are the paper's.
+    """
+
+    probability: float = 0.8
+    brightness: float = 0.25
+    contrast: float = 0.25
+    saturation: float = 0.25
+    hue: float = 0.25
+
+    def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
+        """(B, 3, H, W) in [0, 1] -> the same. `generator` is a CPU one; the images may be anywhere."""
+        count = images.shape[0]
+        uniform = torch.rand(5, count, generator=generator)  # (5, B)
+        on = (uniform[4] < self.probability).float()
+        spread = torch.tensor([self.brightness, self.contrast, self.saturation])[:, None]
+        factors = 1 + on * spread * (2 * uniform[:3] - 1)
+        brightness, contrast, saturation = factors.to(images.device, images.dtype)
+        angle = 2 * torch.pi * self.hue * on * (2 * uniform[3] - 1)
+        colour = hue_matrices(angle).to(images.device, images.dtype) @ saturation_matrices(
+            saturation
+        )  # (B, 3, 3)
+        luma = images.new_tensor(LUMA)
+        grey = brightness * (images.mean((2, 3)) @ luma)  # (B,) mean grey after the change of brightness
+        # contrast: x -> c * x + (1 - c) * grey, and grey itself is left alone by saturation and hue
+        matrix = colour * (brightness * contrast)[:, None, None]
+        offset = ((1 - contrast) * grey)[:, None, None]
+        moved = torch.baddbmm(offset, matrix, images.flatten(2))  # (B, 3, H*W)
+        return moved.view_as(images).clamp_(0, 1)
+
+
+def saturation_matrices(saturation: Tensor) -> Tensor:
+    """(B,) -> (B, 3, 3): a blend of each colour with its own grey."""
+    luma = saturation.new_tensor(LUMA).expand(3, 3)
+    identity = torch.eye(3, dtype=saturation.dtype, device=saturation.device)
+    return saturation[:, None, None] * identity + (1 - saturation)[:, None, None] * luma
+
+
+def hue_matrices(angle: Tensor) -> Tensor:
+    """(B,) radians -> (B, 3, 3): RGB to YIQ, a turn of its chroma plane, and back."""
+    turn = torch.zeros(len(angle), 3, 3)
+    turn[:, 0, 0] = 1
+    turn[:, 1, 1] = turn[:, 2, 2] = angle.cos()
+    turn[:, 1, 2], turn[:, 2, 1] = -angle.sin(), angle.sin()
+    yiq = torch.tensor(YIQ)
+    matrices: Tensor = torch.linalg.inv(yiq) @ turn @ yiq
+    return matrices
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianBlur:
+    """Blur with a random width for each image."""
+
+    probability: float = 0.5
+    sigma: tuple[float, float] = (0.15, 1.15)
+
+    def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
+        """(B, 3, H, W) -> the same."""
+        count, channels, height, width = images.shape
+        uniform = torch.rand(2, count, generator=generator)
+        chosen = (uniform[1] < self.probability).nonzero()[:, 0]
+        if len(chosen) == 0:
+            return images
+        sigma = self.sigma[0] + (self.sigma[1] - self.sigma[0]) * uniform[0, chosen]
+        kernels = gaussian_kernels(sigma).to(images.device, images.dtype)  # (chosen, taps)
+        kernels = kernels.repeat_interleave(channels, 0)  # (chosen * 3, taps)
+        planes = images[chosen.to(images.device)].reshape(1, -1, height, width)
+        planes = blurred_rows(planes, kernels)
+        planes = blurred_rows(planes.transpose(2, 3), kernels).transpose(2, 3)
+        result = images.clone()
+        result[chosen.to(images.device)] = planes.reshape(-1, channels, height, width)
+        return result
+
+
+def gaussian_kernels(sigma: Tensor) -> Tensor:
+    """(N,) -> (N, 2 * BLUR_RADIUS + 1), each summing to 1."""
+    place = torch.arange(-BLUR_RADIUS, BLUR_RADIUS + 1, dtype=sigma.dtype)
+    weights = torch.exp(-0.5 * (place / sigma[:, None]) ** 2)
+    return weights / weights.sum(1, keepdim=True)
+
+
+def blurred_rows(planes: Tensor, kernels: Tensor) -> Tensor:
+    """Each plane of (1, N, H, W) filtered along its width by its own kernel of (N, taps)."""
+    padded = F.pad(planes, (BLUR_RADIUS, BLUR_RADIUS, 0, 0), mode="replicate")
+    return F.conv2d(padded, kernels[:, None, None, :], groups=planes.shape[1])

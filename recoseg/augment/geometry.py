@@ -1,0 +1,103 @@
+"""Random scale, crop and flip of one image and its labels, moved together to the pixel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from recoseg.errors import UserError
+from recoseg.types import IGNORE
+
+
+@dataclass(frozen=True)
+class Window:
+    """Where a crop comes from: a box of the source, the size it is resized to, and whether it is mirrored."""
+
+    top: int
+    left: int
+    height: int
+    width: int
+    target_height: int
+    target_width: int
+    flip: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomCrop:
+    """Cuts crops of one size at a random scale and place, from images of any size.
+
+    An image smaller than the crop is padded at the bottom and right: by reflection, its labels by IGNORE.
+    """
+
+    size: tuple[int, int]
+    scale: tuple[float, float] = (1.0, 1.0)
+    flip: float = 0.5
+
+    def __post_init__(self) -> None:
+        if min(self.size) < 1:
+            raise UserError(f"crop size must be positive, got {self.size[0]}x{self.size[1]}")
+        if not 0 < self.scale[0] <= self.scale[1]:
+            raise UserError(f"scale needs 0 < low <= high, got {self.scale[0]:g},{self.scale[1]:g}")
+
+    def __call__(
+        self, image: Tensor, labels: Tensor, generator: np.random.Generator
+    ) -> tuple[Tensor, Tensor]:
+        """(3, H, W) and (H, W) uint8 -> the same of the crop's size."""
+        window = self.draw_window(image.shape[1], image.shape[2], generator)
+        return cut_image(image, window, self.size), cut_labels(labels, window, self.size)
+
+    def draw_window(self, height: int, width: int, generator: np.random.Generator) -> Window:
+        scale = generator.uniform(*self.scale)
+        # The part of the source that fills the crop at this scale, or all there is of it.
+        box = [
+            min(source, max(1, round(crop / scale)))
+            for source, crop in zip((height, width), self.size, strict=True)
+        ]
+        target = [min(crop, max(1, round(side * scale))) for side, crop in zip(box, self.size, strict=True)]
+        return Window(
+            top=int(generator.integers(height - box[0] + 1)),
+            left=int(generator.integers(width - box[1] + 1)),
+            height=box[0],
+            width=box[1],
+            target_height=target[0],
+            target_width=target[1],
+            flip=bool(generator.random() < self.flip),
+        )
+
+
+def cut_image(image: Tensor, window: Window, size: tuple[int, int]) -> Tensor:
+    """(3, H, W) uint8 -> (3, *size): antialiased bilinear, padded by reflection."""
+    part = cut(image, window)
+    target = (window.target_height, window.target_width)
+    if part.shape[1:] != target:
+        # In float: PyTorch's 8-bit kernel fails on images that are one pixel wide.
+        part = F.interpolate(part[None].float(), size=target, mode="bilinear", antialias=True)[0]
+        part = part.round_().to(torch.uint8)
+    part = part.flip(2) if window.flip else part
+    rows, columns = reflected(target[0], size[0]), reflected(target[1], size[1])
+    return part[:, rows][:, :, columns] if target != size else part
+
+
+def cut_labels(labels: Tensor, window: Window, size: tuple[int, int]) -> Tensor:
+    """(H, W) uint8 -> (*size): nearest pixel, padded by IGNORE."""
+    part = cut(labels[None], window)
+    target = (window.target_height, window.target_width)
+    if part.shape[1:] != target:
+        part = F.interpolate(part[None], size=target, mode="nearest-exact")[0]
+    part = part.flip(2) if window.flip else part
+    return F.pad(part, (0, size[1] - target[1], 0, size[0] - target[0]), value=IGNORE)[0]
+
+
+def cut(tensor: Tensor, window: Window) -> Tensor:
+    return tensor[:, window.top : window.top + window.height, window.left : window.left + window.width]
+
+
+def reflected(length: int, wanted: int) -> Tensor:
+    """Indices 0..length-1, then back and forth again until there are `wanted`; works for one pixel too."""
+    period = max(2 * length - 2, 1)
+    index = torch.arange(wanted) % period
+    return torch.minimum(index, period - index) if length > 1 else torch.zeros(wanted, dtype=torch.int64)
