@@ -1,0 +1,1 @@
+"""Networks: images in [0, 1] -> ModelOutput."""

@@ -1,0 +1,25 @@
+"""What a decoder needs of an encoder: fine features at stride 4 and deep ones at stride 16."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class EncoderOutput:
+    low: Tensor  # (B, low_channels, H/4, W/4)
+    high: Tensor  # (B, high_channels, H/16, W/16)
+
+
+class Encoder(nn.Module, ABC):
+    """The feature extractor of a segmentation network; parameter names are those of torchvision."""
+
+    low_channels: int
+    high_channels: int
+
+    @abstractmethod
+    def forward(self, images: Tensor) -> EncoderOutput:
+        """Features of images that are already normalised, (B, 3, H, W)."""

@@ -1,0 +1,87 @@
+"""MobileNetV2 (Sandler et al., 2018), dilated to output stride 16, with torchvision's parameter names."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from recoseg.models.encoders.base import Encoder, EncoderOutput
+
+# expansion, output channels, blocks, stride of the first block
+STAGES = (
+    (1, 16, 1, 1),
+    (6, 24, 2, 2),
+    (6, 32, 3, 2),
+    (6, 64, 4, 2),
+    (6, 96, 3, 1),
+    (6, 160, 3, 2),
+    (6, 320, 1, 1),
+)
+NUM_LOW = 4  # features[:4] end with the 24 channels at stride 4
+
+
+def conv_norm_relu6(
+    inputs: int, outputs: int, *, kernel: int = 3, stride: int = 1, groups: int = 1, dilation: int = 1
+) -> nn.Sequential:
+    padding = dilation * (kernel - 1) // 2
+    conv = nn.Conv2d(inputs, outputs, kernel, stride, padding, dilation=dilation, groups=groups, bias=False)
+    return nn.Sequential(conv, nn.BatchNorm2d(outputs), nn.ReLU6(inplace=True))
+
+
+class InvertedResidual(nn.Module):
+    """Expand by 1x1, filter depthwise by 3x3, project by 1x1; added to its input where shapes agree."""
+
+    def __init__(self, inputs: int, outputs: int, *, expansion: int, stride: int, dilation: int) -> None:
+        super().__init__()
+        hidden = inputs * expansion
+        expand = [conv_norm_relu6(inputs, hidden, kernel=1)] if expansion != 1 else []
+        self.conv = nn.Sequential(
+            *expand,
+            conv_norm_relu6(hidden, hidden, stride=stride, groups=hidden, dilation=dilation),
+            nn.Conv2d(hidden, outputs, 1, bias=False),
+            nn.BatchNorm2d(outputs),
+        )
+        self.is_residual = stride == 1 and inputs == outputs
+
+    def forward(self, x: Tensor) -> Tensor:
+        result: Tensor = self.conv(x)
+        return x + result if self.is_residual else result
+
+
+class MobileNetV2(Encoder):
+    """`features.0` to `features.17` of torchvision's MobileNetV2: all but its classifier."""
+
+    low_channels = 24
+    high_channels = 320
+
+    def __init__(self, *, output_stride: int = 16) -> None:
+        super().__init__()
+        layers: list[nn.Module] = [conv_norm_relu6(3, 32, stride=2)]
+        channels, reached, dilation = 32, 2, 1
+        for expansion, outputs, blocks, first_stride in STAGES:
+            for block in range(blocks):
+                stride = first_stride if block == 0 else 1
+                # Beyond the output stride, a stride becomes a dilation of the layers that follow it.
+                block_dilation = dilation
+                if reached * stride > output_stride:
+                    dilation, stride = dilation * stride, 1
+                reached *= stride
+                layers.append(
+                    InvertedResidual(
+                        channels, outputs, expansion=expansion, stride=stride, dilation=block_dilation
+                    )
+                )
+                channels = outputs
+        self.features = nn.Sequential(*layers)
+        self.apply(initialise)
+
+    def forward(self, images: Tensor) -> EncoderOutput:
+        low = self.features[:NUM_LOW](images)
+        return EncoderOutput(low=low, high=self.features[NUM_LOW:](low))
+
+
+def initialise(module: nn.Module) -> None:
+    """The start that He et al. (2015) propose; BatchNorm starts as the identity by itself."""
+    if isinstance(module, nn.Conv2d):
+        nn.init.kaiming_normal_(module.weight, mode="fan_out")
+        if module.bias is not None:
+            nn.init.zeros_(module.bias)

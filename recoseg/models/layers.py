@@ -1,0 +1,87 @@
+"""The few layers that decoders are made of."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from recoseg.errors import UserError
+
+
+class Normalise(nn.Module):
+    """Images in [0, 1] -> the statistics that ImageNet encoders were trained with."""
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.tensor([0.485, 0.456, 0.406]).view(1, 3, 1, 1), persistent=False)
+        self.register_buffer("std", torch.tensor([0.229, 0.224, 0.225]).view(1, 3, 1, 1), persistent=False)
+
+    def forward(self, images: Tensor) -> Tensor:
+        return (images - self.mean) / self.std
+
+
+def conv_norm_relu(
+    inputs: int, outputs: int, *, kernel: int = 3, dilation: int = 1, separable: bool = False
+) -> nn.Sequential:
+    """A convolution with BatchNorm and ReLU; `separable` makes a 3x3 one depthwise, then 1x1."""
+    padding = dilation * (kernel - 1) // 2
+    depthwise: list[nn.Module] = []
+    if separable and kernel > 1:
+        depthwise = [
+            nn.Conv2d(inputs, inputs, kernel, padding=padding, dilation=dilation, groups=inputs, bias=False),
+            nn.BatchNorm2d(inputs),
+            nn.ReLU(inplace=True),
+        ]
+        kernel, padding, dilation = 1, 0, 1
+    return nn.Sequential(
+        *depthwise,
+        nn.Conv2d(inputs, outputs, kernel, padding=padding, dilation=dilation, bias=False),
+        nn.BatchNorm2d(outputs),
+        nn.ReLU(inplace=True),
+    )
+
+
+class ImagePooling(nn.Module):
+    """The mean of each channel over the image, through a 1x1 convolution, spread over the image again."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.conv = conv_norm_relu(inputs, outputs, kernel=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.training and x.shape[0] == 1:
+            raise UserError(
+                "DeepLab's image pooling needs at least 2 images in a training batch for its BatchNorm; "
+                "raise train.labelled_per_step to 2 (one image may be in it twice, as two crops)"
+            )
+        pooled: Tensor = self.conv(x.mean((2, 3), keepdim=True))  # (B, outputs, 1, 1)
+        return pooled.expand(-1, -1, x.shape[2], x.shape[3])
+
+
+class ASPP(nn.Module):
+    """Atrous spatial pyramid pooling: 1x1, dilated 3x3 at several rates and image pooling, joined by 1x1."""
+
+    def __init__(
+        self, inputs: int, outputs: int, *, rates: tuple[int, ...], separable: bool, dropout: float
+    ) -> None:
+        super().__init__()
+        self.branches = nn.ModuleList([conv_norm_relu(inputs, outputs, kernel=1)])
+        for rate in rates:
+            self.branches.append(conv_norm_relu(inputs, outputs, dilation=rate, separable=separable))
+        self.branches.append(ImagePooling(inputs, outputs))
+        self.project = conv_norm_relu(len(self.branches) * outputs, outputs, kernel=1)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        joined = torch.cat([branch(x) for branch in self.branches], dim=1)
+        result: Tensor = self.dropout(self.project(joined))
+        return result
+
+
+def resize(x: Tensor, size: tuple[int, int] | torch.Size) -> Tensor:
+    """Bilinear, to (height, width)."""
+    return F.interpolate(x, size=tuple(size), mode="bilinear", align_corners=False)
