@@ -1,0 +1,1 @@
+"""Which labels may be seen."""

@@ -1,0 +1,51 @@
+"""A network and a dataset -> Scores, image by image, so that memory does not grow with their number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from recoseg.data.base import Dataset
+from recoseg.evaluate.confusion import confusion_matrix
+from recoseg.models.layers import resize
+from recoseg.types import Sample, Scores
+
+
+@torch.inference_mode()
+def evaluate(
+    model: nn.Module, dataset: Dataset, keys: Sequence[str], *, device: torch.device, batch_size: int = 4
+) -> Scores:
+    """The scores of whole-image predictions at the size of the labels."""
+    num_classes = len(dataset.classes)
+    confusion = torch.zeros(num_classes, num_classes, dtype=torch.int64, device=device)
+    was_training = model.training
+    model.eval()
+    try:
+        for samples in same_size_groups((dataset.sample(key) for key in keys), batch_size):
+            predicted = predict(model, torch.stack([s.image for s in samples]), device)
+            labels = torch.stack([s.labels for s in samples]).to(device).long()
+            confusion += confusion_matrix(predicted, labels, num_classes)
+    finally:
+        model.train(was_training)
+    return Scores(confusion.cpu())
+
+
+@torch.inference_mode()
+def predict(model: nn.Module, images: Tensor, device: torch.device) -> Tensor:
+    """(B, 3, H, W) uint8 -> (B, H, W) int64. The model is expected to be in eval mode."""
+    logits = model(images.to(device).float().div_(255)).logits  # (B, K, h, w)
+    return resize(logits, images.shape[2:]).argmax(1)
+
+
+def same_size_groups(samples: Iterable[Sample], most: int) -> Iterator[list[Sample]]:
+    """Consecutive samples of one size, at most `most` together."""
+    group: list[Sample] = []
+    for sample in samples:
+        if group and (len(group) == most or group[0].image.shape != sample.image.shape):
+            yield group
+            group = []
+        group.append(sample)
+    if group:
+        yield group

@@ -1,0 +1,141 @@
+"""The folder that a run leaves behind: what is in it, under which name, and who may write to it."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import Any
+
+import torch
+from safetensors.torch import save as to_safetensors
+from torch import Tensor
+
+from recoseg.errors import UserError
+from recoseg.files import write_whole
+from recoseg.splits.split_file import LabelSplit
+
+STATE_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Config, split, logs, weights, state to resume from, and the page, each under its name."""
+
+    path: Path
+
+    @property
+    def config(self) -> Path:
+        return self.path / "config.yaml"
+
+    @property
+    def split(self) -> Path:
+        return self.path / "split.json"
+
+    @property
+    def metrics(self) -> Path:
+        """One line an evaluation: scores and mean losses since the one before."""
+        return self.path / "metrics.jsonl"
+
+    @property
+    def losses(self) -> Path:
+        """One line every few iterations: losses, learning rate, seconds."""
+        return self.path / "losses.jsonl"
+
+    @property
+    def weights(self) -> Path:
+        return self.path / "weights.safetensors"
+
+    @property
+    def state(self) -> Path:
+        return self.path / "state.pt"
+
+    @property
+    def page(self) -> Path:
+        return self.path / "report" / "index.html"
+
+    @classmethod
+    def create(cls, path: Path, *, config_yaml: str, split: LabelSplit) -> RunFolder:
+        """A new run. The folder must be new or empty: nobody's results are overwritten."""
+        folder = cls(path)
+        if folder.config.exists():
+            raise UserError(
+                f"{path} already holds a run: go on with --resume {path}, or choose another --out"
+            )
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise UserError(f"{path} exists and is not an empty folder; choose another --out")
+        path.mkdir(parents=True, exist_ok=True)
+        split.save(folder.split)
+        write_whole(folder.config, config_yaml)  # last: a folder with a config is a run
+        return folder
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        """An existing run."""
+        folder = cls(path)
+        if not path.is_dir():
+            raise UserError(f"no run folder at {path}")
+        if not folder.config.is_file():
+            raise UserError(f"{path} is not a run of recoseg: it has no config.yaml")
+        return folder
+
+    def lock(self) -> io.BufferedRandom:
+        """Claim the folder for this process; the claim ends with the returned file, or with the process."""
+        file = open(self.path / ".lock", "a+b")  # noqa: PTH123, SIM115 (held open on purpose)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            file.close()
+            raise UserError(f"{self.path} is in use by another process that trains there") from error
+        return file
+
+    def save_weights(self, tensors: Mapping[str, Tensor], about: Mapping[str, str]) -> None:
+        plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+        write_whole(self.weights, to_safetensors(plain, metadata=dict(about)))
+
+    def save_state(self, iteration: int, parts: Mapping[str, Any]) -> None:
+        """Everything that a resumed run needs, besides what config and iteration decide."""
+        buffer = io.BytesIO()
+        torch.save({"format": STATE_FORMAT, "iteration": iteration, **parts}, buffer)
+        write_whole(self.state, buffer.getvalue())
+
+    def load_state(self) -> dict[str, Any] | None:
+        """The last saved state; None if the run ended before its first."""
+        if not self.state.is_file():
+            return None
+        try:
+            state: dict[str, Any] = torch.load(self.state, map_location="cpu", weights_only=True)
+        except (UnpicklingError, RuntimeError, EOFError, ValueError) as error:
+            raise UserError(f"{self.state} is damaged and cannot be resumed from") from error
+        if state.get("format") != STATE_FORMAT:
+            raise UserError(f"{self.state} was written by another version of recoseg")
+        return state
+
+    def cut_logs(self, iteration: int) -> None:
+        """Forget log lines after `iteration`: a resumed run writes them again."""
+        for path in (self.metrics, self.losses):
+            kept = [line for line in read_lines(path) if line["iteration"] <= iteration]
+            write_whole(path, "".join(json.dumps(line) + "\n" for line in kept))
+
+
+def append_line(path: Path, values: Mapping[str, object]) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(values) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The lines of a .jsonl file; one that a crash cut short is passed over."""
+    lines = []
+    for text in path.read_text(encoding="utf-8").splitlines() if path.is_file() else []:
+        try:
+            lines.append(json.loads(text))
+        except ValueError:
+            continue
+    return lines
