@@ -1,0 +1,49 @@
+# make help lists the targets. Everything runs from .venv, which is set up on first use.
+
+PYTHON ?= python3
+RUN := .venv/bin/python
+INSTALL := $(RUN) -m pip install --disable-pip-version-check -c constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow check format bench clean
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
+
+demo: .venv/installed  ## train on the embedded data and write a page about it
+	@$(RUN) -m recoseg demo
+
+test: .venv/installed-tests  ## the whole test suite, with coverage
+	@$(RUN) -m pytest -n auto -m "not slow" --cov --cov-report=term
+
+test-slow: .venv/installed-tests  ## the tests that take minutes or need real data
+	@$(RUN) -m pytest -m slow
+
+check: .venv/installed-tests  ## formatting, lint and types
+	@$(RUN) -m ruff format --check .
+	@$(RUN) -m ruff check .
+	@$(RUN) -m mypy
+
+format: .venv/installed-tests  ## put the code into our format
+	@$(RUN) -m ruff format .
+	@$(RUN) -m ruff check --fix .
+
+bench: .venv/installed  ## speed and memory, as ratios measured in one run
+	@for script in benchmarks/*.py; do echo "== $$script"; $(RUN) "$$script" || exit 1; done
+
+clean:  ## remove .venv and caches; runs/ stays
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "recoseg needs Python 3.11 or newer; name one with: make PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv .venv
+
+.venv/installed: .venv/bin/python pyproject.toml constraints.txt
+	$(INSTALL) -e .
+	@touch $@
+
+.venv/installed-tests: .venv/installed
+	$(INSTALL) -e ".[test]"
+	@touch $@

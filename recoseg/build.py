@@ -1,0 +1,140 @@
+"""Config -> objects: the only place that knows both."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from recoseg.augment.colour import ColourJitter, GaussianBlur
+from recoseg.augment.geometry import RandomCrop
+from recoseg.config.load import to_yaml
+from recoseg.config.settings import (
+    AugmentSettings,
+    OptimiserSettings,
+    RunConfig,
+    SplitSettings,
+    TrainSettings,
+)
+from recoseg.data import DATASETS
+from recoseg.data.base import Dataset
+from recoseg.data.cached import Cached
+from recoseg.errors import UserError
+from recoseg.loaders import Crops
+from recoseg.lookup import lookup
+from recoseg.methods import METHODS
+from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
+from recoseg.models.encoders import ENCODERS
+from recoseg.models.weights import load_weights
+from recoseg.seeds import seed_for
+from recoseg.splits.few_images import all_labels, random_images
+from recoseg.splits.split_file import LabelSplit
+from recoseg.train.run_folder import RunFolder
+from recoseg.train.trainer import Trainer
+
+
+def keywords(section: Any) -> dict[str, Any]:
+    """The settings of a section as keyword arguments of the class that `name` stands for."""
+    return {f.name: getattr(section, f.name) for f in fields(section) if f.name != "name"}
+
+
+def build_dataset(section: Any) -> Dataset:
+    return lookup(DATASETS, section.name, what="dataset")(**keywords(section))
+
+
+def build_split(section: SplitSettings, dataset: Dataset) -> LabelSplit:
+    if section.file is not None:
+        if section.labels is not None:
+            raise UserError("split.labels has no effect beside split.file: give one of them")
+        split = LabelSplit.load(Path(section.file))
+        split.check_fits(dataset)
+        return split
+    if section.labels is None:
+        return all_labels(dataset)
+    return random_images(dataset, labels=section.labels, seed=section.seed)
+
+
+def build_model(section: Any, num_classes: int, *, seed: int, pretrained: bool = True) -> nn.Module:
+    """The network, its weights drawn from `seed`; `pretrained=False` when trained ones will be put in."""
+    settings = keywords(section)
+    weights, encoder_name = settings.pop("pretrained"), settings.pop("encoder")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed_for(seed, "weights"))
+        encoder = lookup(ENCODERS, encoder_name, what="encoder")()
+        if pretrained and weights is not None:
+            load_weights(encoder, weights)
+        return DeepLabV3Plus(encoder=encoder, num_classes=num_classes, **settings)
+
+
+def build_optimiser(section: OptimiserSettings, model: nn.Module) -> torch.optim.Optimizer:
+    return torch.optim.SGD(
+        model.parameters(),
+        lr=section.lr,
+        momentum=section.momentum,
+        nesterov=section.nesterov and section.momentum > 0,
+        weight_decay=section.weight_decay,
+    )
+
+
+def build_crops(augment: AugmentSettings, train: TrainSettings, dataset: Dataset, split: LabelSplit) -> Crops:
+    crop = RandomCrop(size=augment.crop, scale=augment.scale, flip=augment.flip)
+    return Crops(dataset, split.labelled, crop=crop, seed=train.seed, labelled=True)
+
+
+def choose_device(name: str) -> torch.device:
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise UserError(
+            f"train.device: {name!r} cannot be used here: {str(error).splitlines()[0]}"
+        ) from error
+    return device
+
+
+def new_run(config: RunConfig, path: Path) -> Trainer:
+    """A run in a new folder. Everything that can fail is built before the folder is made."""
+    dataset = build_dataset(config.data)
+    split = build_split(config.split, dataset)
+    check_val(dataset)
+    parts = build_parts(config, dataset, split)
+    folder = RunFolder.create(path, config_yaml=to_yaml(config), split=split)
+    return Trainer(folder=folder, **parts)
+
+
+def resumed_run(config: RunConfig, folder: RunFolder) -> Trainer:
+    """The run of an existing folder, with the split that it was begun with."""
+    dataset = build_dataset(config.data)
+    split = LabelSplit.load(folder.split)
+    split.check_fits(dataset)
+    return Trainer(folder=folder, **build_parts(config, dataset, split))
+
+
+def check_val(dataset: Dataset) -> None:
+    if not dataset.keys("val"):
+        raise UserError("the dataset has no validation images; see docs/own_data.md for how to name some")
+
+
+def build_parts(config: RunConfig, dataset: Dataset, split: LabelSplit) -> dict[str, Any]:
+    device = choose_device(config.train.device)
+    cached = Cached(dataset, budget_bytes=int(config.train.cache_gb * 1e9) // max(1, config.train.workers))
+    model = build_model(config.model, len(dataset.classes), seed=config.train.seed)
+    train = keywords(config.train)
+    del train["device"], train["cache_gb"]
+    return {
+        "method": lookup(METHODS, config.method.name, what="method")(model, **keywords(config.method)),
+        "optimiser": build_optimiser(config.optimiser, model),
+        "crops": build_crops(config.augment, config.train, cached, split),
+        "dataset": cached,
+        "val_keys": dataset.keys("val"),
+        "jitter": ColourJitter(probability=config.augment.jitter),
+        "blur": GaussianBlur(probability=config.augment.blur),
+        "device": device,
+        "power": config.optimiser.power,
+        **train,
+    }

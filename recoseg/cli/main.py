@@ -1,0 +1,107 @@
+"""The command line: a table of commands, one small module each."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import importlib
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import NoReturn
+
+from recoseg.errors import UserError
+from recoseg.lookup import did_you_mean
+
+COMMANDS = {
+    "demo": "recoseg.cli.demo",
+    "train": "recoseg.cli.train",
+    "check": "recoseg.cli.check",
+}
+"""name -> module: its docstring's first line is its help, and it has `add_arguments(parser)` and
+`run(arguments) -> exit code`.
+
+These modules import nothing heavy at their top, so that help answers at once.
+"""
+
+USER_ERRNOS = {
+    errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOENT, errno.ENOTDIR,
+    errno.EISDIR, errno.ENAMETOOLONG, errno.EMFILE,
+}  # fmt: skip
+"""Troubles with files that a user can mend: no permission, no space, no such folder."""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse, with our one-line errors and no abbreviations of options."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{message}; see {self.prog} --help")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code: 0 done, 1 the user's mistake, 130 interrupted."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in words
+    words = [word for word in words if word != "--debug"]
+    try:
+        return dispatch(words)
+    except KeyboardInterrupt as interrupt:
+        print(f"\nrecoseg: {str(interrupt) or 'interrupted'}", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read our output has gone: nothing to say, nobody to say it to
+        return 1
+    except (UserError, OSError) as error:
+        is_ours = isinstance(error, UserError) or error.errno in USER_ERRNOS
+        if debug or not is_ours:
+            raise
+        print(f"recoseg: {one_line(error)}", file=sys.stderr)
+        return 1
+
+
+def dispatch(words: list[str]) -> int:
+    parser = Parser(
+        prog="recoseg",
+        description="Semantic segmentation from very few labels.",
+        epilog="recoseg COMMAND --help tells more. --debug shows the whole traceback of an error.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=version())
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
+    if words and not words[0].startswith("-") and words[0] not in COMMANDS:
+        raise UserError(f"unknown command {words[0]!r}{did_you_mean(words[0], COMMANDS)}")
+    for name, path in COMMANDS.items():
+        module = importlib.import_module(path)
+        about = summary(module)
+        command = commands.add_parser(
+            name,
+            help=about,
+            description=about,
+            allow_abbrev=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.add_arguments(command)
+        command.set_defaults(run=module.run, takes_settings=getattr(module, "TAKES_SETTINGS", False))
+    arguments, rest = parser.parse_known_args(words)
+    if rest and not arguments.takes_settings:
+        raise UserError(f"unexpected argument {rest[0]!r}; see recoseg {words[0]} --help")
+    arguments.settings = rest
+    code: int = arguments.run(arguments)
+    return code
+
+
+def summary(module: ModuleType) -> str:
+    return (module.__doc__ or "").strip().splitlines()[0]
+
+
+def version() -> str:
+    from importlib.metadata import version as installed_version
+
+    return f"recoseg {installed_version('recoseg')}"
+
+
+def one_line(error: BaseException) -> str:
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror}"
+    return " ".join(str(error).split())
