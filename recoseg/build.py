@@ -101,7 +101,6 @@ def new_run(config: RunConfig, path: Path) -> Trainer:
     """A run in a new folder. Everything that can fail is built before the folder is made."""
     dataset = build_dataset(config.data)
     split = build_split(config.split, dataset)
-    check_val(dataset)
     parts = build_parts(config, dataset, split)
     folder = RunFolder.create(path, config_yaml=to_yaml(config), split=split)
     return Trainer(folder=folder, **parts)
@@ -115,9 +114,14 @@ def resumed_run(config: RunConfig, folder: RunFolder) -> Trainer:
     return Trainer(folder=folder, **build_parts(config, dataset, split))
 
 
-def check_val(dataset: Dataset) -> None:
-    if not dataset.keys("val"):
-        raise UserError("the dataset has no validation images; see docs/own_data.md for how to name some")
+def val_keys(dataset: Dataset) -> list[str]:
+    """The validation images that can be scored."""
+    keys = [key for key in dataset.keys("val") if dataset.has_labels(key)]
+    if not keys:
+        raise UserError(
+            "the dataset has no labelled validation images; docs/own_data.md says how to name some"
+        )
+    return keys
 
 
 def build_parts(config: RunConfig, dataset: Dataset, split: LabelSplit) -> dict[str, Any]:
@@ -131,7 +135,7 @@ def build_parts(config: RunConfig, dataset: Dataset, split: LabelSplit) -> dict[
         "optimiser": build_optimiser(config.optimiser, model),
         "crops": build_crops(config.augment, config.train, cached, split),
         "dataset": cached,
-        "val_keys": dataset.keys("val"),
+        "val_keys": val_keys(dataset),
         "jitter": ColourJitter(probability=config.augment.jitter),
         "blur": GaussianBlur(probability=config.augment.blur),
         "device": device,

@@ -30,6 +30,9 @@ class Cached(Dataset):
     def labels(self, key: str) -> Tensor:
         return self._remember("labels", key, self.source.labels)
 
+    def fingerprint(self) -> str:
+        return self.source.fingerprint()
+
     def _remember(self, what: str, key: str, read: Callable[[str], Tensor]) -> Tensor:
         if (what, key) in self.stored:
             return self.stored[what, key]

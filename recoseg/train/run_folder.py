@@ -94,9 +94,10 @@ class RunFolder:
             raise UserError(f"{self.path} is in use by another process that trains there") from error
         return file
 
-    def save_weights(self, tensors: Mapping[str, Tensor], about: Mapping[str, str]) -> None:
+    def save_weights(self, tensors: Mapping[str, Tensor], about: Mapping[str, object]) -> None:
+        """`about` goes into the file's header, as JSON under one name so that equal runs give equal bytes."""
         plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-        write_whole(self.weights, to_safetensors(plain, metadata=dict(about)))
+        write_whole(self.weights, to_safetensors(plain, metadata={"recoseg": json.dumps(about)}))
 
     def save_state(self, iteration: int, parts: Mapping[str, Any]) -> None:
         """Everything that a resumed run needs, besides what config and iteration decide."""

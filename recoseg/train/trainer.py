@@ -95,7 +95,7 @@ class Trainer:
     def save(self, done: int) -> None:
         """Weights for use, and the state that a resumed run starts from."""
         classes = self.dataset.classes
-        about = {"classes": "\n".join(classes.names), "iteration": str(done)}
+        about = {"classes": classes.names, "palette": classes.palette, "iteration": done}
         self.folder.save_weights(self.method.evaluation_model.state_dict(), about)
         self.folder.save_state(
             done, {"method": self.method.state_dict(), "optimiser": self.optimiser.state_dict()}

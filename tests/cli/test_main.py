@@ -1,0 +1,119 @@
+"""The command line as such: help, errors in one line, exit codes."""
+
+from __future__ import annotations
+
+import errno
+import subprocess
+import sys
+import time
+
+import pytest
+
+from recoseg.cli import check
+from recoseg.cli.main import COMMANDS
+
+
+def test_help_lists_every_command(recoseg) -> None:
+    outcome = recoseg("--help")
+    assert outcome.code == 0
+    for name in COMMANDS:
+        assert f"    {name} " in outcome.out
+    assert max(map(len, outcome.out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(recoseg, name) -> None:
+    outcome = recoseg(name, "--help")
+    assert outcome.code == 0
+    assert f"recoseg {name}" in outcome.out
+    assert max(map(len, outcome.out.splitlines())) <= 100
+
+
+def test_the_version_is_shown(recoseg) -> None:
+    assert recoseg("--version").out.startswith("recoseg 0.")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["trian"], "unknown command 'trian'; did you mean 'train'?"),
+        ([], "the following arguments are required: COMMAND"),
+        (["check"], "required: DATA; see recoseg check --help"),
+        (["check", ".", "--wrokers", "2"], "unexpected argument '--wrokers'"),
+        (["train", "--optimiser.lrr", "1"], "unknown setting 'optimiser.lrr'; did you mean 'lr'?"),
+        (["train", "--config", "nowhere.yaml"], "no config file 'nowhere.yaml'"),
+        (["train", "--data", "./nowhere"], "nowhere"),
+        (["train", "--resume", "nowhere"], "no run folder at nowhere"),
+        (["train", "--resume", ".", "--train.seed", "3"], "--resume takes the run's own config"),
+        (["train", "--train.device", "quantum"], "train.device: 'quantum' cannot be used here"),
+        (["train", "--split.file", "no.json"], "no split file at no.json"),
+        (["train", "--split.labels", "9999"], "asks for 9999 labelled images"),
+        (["train", "--split.labels", "3", "--split.file", "x"], "has no effect beside split.file"),
+        (["train", "--model.encoder", "resnet"], "unknown encoder 'resnet'"),
+        (["train", "--model.pretrained", "no.pth"], "no weights file at no.pth"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_one_line_and_exit_code_1(recoseg, tmp_path, words, message) -> None:
+    outcome = recoseg(*words)
+    assert outcome.code == 1
+    assert message in outcome.err
+    assert outcome.err.startswith("recoseg: ")
+    assert outcome.err.count("\n") == 1
+    assert not (tmp_path / "runs").exists()
+
+
+def test_debug_shows_the_whole_traceback(recoseg) -> None:
+    with pytest.raises(ValueError, match="no config file"):
+        recoseg("train", "--config", "nowhere.yaml", "--debug")
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS])
+def test_troubles_with_the_disk_are_one_line(recoseg, monkeypatch, number) -> None:
+    def fail(arguments):
+        raise OSError(number, "trouble", "some/file")
+
+    monkeypatch.setattr(check, "run", fail)
+    outcome = recoseg("check", ".")
+    assert (outcome.code, outcome.err) == (1, "recoseg: some/file: trouble\n")
+
+
+def test_an_error_that_is_ours_is_not_hidden(recoseg, monkeypatch) -> None:
+    def bug(arguments):
+        raise OSError(errno.EBADF, "a bug")
+
+    monkeypatch.setattr(check, "run", bug)
+    with pytest.raises(OSError, match="a bug"):
+        recoseg("check", ".")
+
+
+def test_an_interrupt_is_exit_code_130(recoseg, monkeypatch) -> None:
+    def interrupted(arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(check, "run", interrupted)
+    outcome = recoseg("check", ".")
+    assert (outcome.code, outcome.err) == (130, "\nrecoseg: interrupted\n")
+
+
+@pytest.mark.parametrize("words", [["--help"], ["train", "--help"], ["check", "--help"], ["demo", "--help"]])
+def test_help_imports_nothing_heavy_and_answers_within_a_second(words) -> None:
+    code = (
+        "import sys\nfrom recoseg.cli.main import main\n"
+        f"try:\n    main({words!r})\nexcept SystemExit:\n    pass\n"
+        "heavy = ('torch', 'numpy', 'PIL', 'rich', 'matplotlib')\n"
+        "print([name for name in heavy if name in sys.modules], file=sys.stderr)"
+    )
+    seconds = []
+    for _ in range(3):  # the machine may be busy: the best of three tells what the command costs
+        start = time.perf_counter()
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        seconds.append(time.perf_counter() - start)
+        assert done.stderr.strip() == "[]"
+    assert min(seconds) < 1
+
+
+def test_python_m_recoseg_is_the_same_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "recoseg", "--help"], capture_output=True, text=True, check=True
+    )
+    assert "COMMAND" in done.stdout

@@ -1,0 +1,219 @@
+"""Whole training runs through the command line."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import torch
+import yaml
+from safetensors.torch import load_file
+
+from recoseg.train import trainer as trainer_module
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_a_run_leaves_everything_it_promises(recoseg, tmp_path, tiny) -> None:
+    outcome = recoseg("train", "--out", "runs/first", *tiny)
+    assert outcome.code == 0, outcome.err
+    run = tmp_path / "runs" / "first"
+    names = {path.name for path in run.iterdir()}
+    promised = {
+        "config.yaml",
+        "split.json",
+        "metrics.jsonl",
+        "losses.jsonl",
+        "weights.safetensors",
+        "state.pt",
+        "report",
+    }
+    assert promised <= names
+    assert any(name.startswith("events.out.tfevents") for name in names)
+    assert not any(name.endswith(".part") for name in names)
+    assert yaml.safe_load((run / "config.yaml").read_text())["train"]["iterations"] == 4
+    assert len(json.loads((run / "split.json").read_text())["labelled"]) == 6
+    metrics = lines(run / "metrics.jsonl")
+    assert [line["iteration"] for line in metrics] == [2, 4]
+    assert 0 <= metrics[-1]["mean_iou"] <= 1
+    assert [line["iteration"] for line in lines(run / "losses.jsonl")] == [1, 2, 3, 4]
+    assert "<html" in (run / "report" / "index.html").read_text(encoding="utf-8")
+    assert "mean IoU" in outcome.out
+    assert "runs/first/report/index.html" in outcome.out
+
+
+def test_the_scores_are_those_of_the_saved_weights(recoseg, tmp_path, tiny) -> None:
+    from recoseg.build import build_dataset, build_model
+    from recoseg.config import load
+    from recoseg.evaluate.evaluator import evaluate
+
+    recoseg("train", "--out", "run", *tiny)
+    config = load(tmp_path / "run" / "config.yaml")
+    dataset = build_dataset(config.data)
+    model = build_model(config.model, len(dataset.classes), seed=99)
+    model.load_state_dict(load_file(tmp_path / "run" / "weights.safetensors"))
+    scores = evaluate(model, dataset, dataset.keys("val"), device=torch.device("cpu"))
+    assert scores.confusion.tolist() == lines(tmp_path / "run" / "metrics.jsonl")[-1]["confusion"]
+
+
+def test_the_same_seed_gives_identical_metrics_for_any_number_of_workers(recoseg, tmp_path, tiny) -> None:
+    for name, workers in (("a", 0), ("b", 0), ("c", 2)):
+        assert recoseg("train", "--out", name, *tiny, "--train.workers", workers).code == 0
+    texts = [(tmp_path / name / "metrics.jsonl").read_bytes() for name in "abc"]
+    assert texts[0] == texts[1] == texts[2]
+    weights = [(tmp_path / name / "weights.safetensors").read_bytes() for name in "abc"]
+    assert weights[0] == weights[1] == weights[2]
+    assert recoseg("train", "--out", "d", *tiny, "--train.seed", "1").code == 0
+    assert (tmp_path / "d" / "metrics.jsonl").read_bytes() != texts[0]
+
+
+def test_training_learns(recoseg, tmp_path, tiny) -> None:
+    """The loss of a small network on a handful of images falls well below its start."""
+    more = ["--train.iterations=60", "--train.evaluate-every=60", "--optimiser.lr=0.05", "--augment.jitter=0"]
+    assert recoseg("train", "--out", "run", *tiny, *more).code == 0
+    losses = [line["loss"] for line in lines(tmp_path / "run" / "losses.jsonl")]
+    assert sum(losses[-10:]) < 0.6 * sum(losses[:10])
+
+
+def test_own_images_of_any_size_with_labels_for_some(recoseg, tmp_path, photos, tiny) -> None:
+    settings = [word for word in tiny if not word.startswith("--data.")]
+    outcome = recoseg("train", "--data", photos, "--out", "run", *settings)
+    assert outcome.code == 0, outcome.err
+    split = json.loads((tmp_path / "run" / "split.json").read_text())
+    val = [line for line in (photos / "val.txt").read_text().splitlines() if not line.startswith("#")]
+    assert val
+    assert sorted([*split["labelled"], *split["unlabelled"], *val]) == [f"p{number}" for number in range(8)]
+    assert {"p6", "p7"} <= set(split["unlabelled"])
+    assert len(lines(tmp_path / "run" / "metrics.jsonl")[-1]["iou"]) == 3
+
+
+def test_fewer_labels_on_request_and_the_split_can_be_used_again(recoseg, tmp_path, tiny) -> None:
+    assert recoseg("train", "--out", "a", *tiny, "--split.labels", "2").code == 0
+    assert len(json.loads((tmp_path / "a" / "split.json").read_text())["labelled"]) == 2
+    assert recoseg("train", "--out", "b", *tiny, "--split.file", "a/split.json").code == 0
+    assert (tmp_path / "a" / "split.json").read_text() == (tmp_path / "b" / "split.json").read_text()
+    other = recoseg("train", "--out", "c", *tiny, "--data.num-train=3", "--split.file", "a/split.json")
+    assert (other.code, other.err.count("\n")) == (1, 1)
+    assert "does not fit" in other.err
+
+
+def test_runs_are_numbered_when_no_name_is_given(recoseg, tmp_path, tiny) -> None:
+    for _ in range(2):
+        assert recoseg("train", *tiny, "--train.iterations=1").code == 0
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["001", "002"]
+
+
+def test_a_folder_in_use_is_refused_and_left_alone(recoseg, tmp_path, tiny) -> None:
+    assert recoseg("train", "--out", "run", *tiny, "--train.iterations=1").code == 0
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*")}
+    outcome = recoseg("train", "--out", "run", *tiny)
+    assert outcome.code == 1
+    assert "already holds a run: go on with --resume run" in outcome.err
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*")} == before
+
+
+def test_a_read_only_place_is_one_clear_line(recoseg, tmp_path, tiny, monkeypatch) -> None:
+    def refuse(self, *arguments, **settings):
+        raise PermissionError(
+            13, "Permission denied", str(self)
+        )  # what a folder of mode 500 says to all but root
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    outcome = recoseg("train", "--out", "locked/run", *tiny)
+    assert (outcome.code, outcome.err) == (1, "recoseg: locked/run: Permission denied\n")
+
+
+def test_a_place_where_no_folder_can_be_is_one_clear_line(recoseg, tmp_path, tiny) -> None:
+    (tmp_path / "file").write_text("")
+    outcome = recoseg("train", "--out", "file/run", *tiny)
+    assert outcome.code == 1
+    assert outcome.err == "recoseg: file/run: Not a directory\n"
+
+
+def test_a_disk_that_fills_up_keeps_the_last_good_state(recoseg, tmp_path, tiny, monkeypatch) -> None:
+    from recoseg.train.run_folder import RunFolder
+
+    save_state = RunFolder.save_state
+
+    def full_the_second_time(self, iteration, parts):
+        if iteration > 2:
+            raise OSError(28, "No space left on device", str(self.state))
+        save_state(self, iteration, parts)
+
+    monkeypatch.setattr(RunFolder, "save_state", full_the_second_time)
+    outcome = recoseg("train", "--out", "run", *tiny)
+    assert outcome.code == 1
+    assert "No space left on device" in outcome.err
+    assert torch.load(tmp_path / "run" / "state.pt", weights_only=True)["iteration"] == 2
+    monkeypatch.undo()
+
+
+def test_a_run_that_ended_early_resumes_to_the_same_end(recoseg, tmp_path, tiny, monkeypatch) -> None:
+    assert recoseg("train", "--out", tmp_path / "whole", *tiny).code == 0
+    original = trainer_module.poly
+
+    def cut(iteration, iterations, power):
+        if iteration == 3:
+            raise OSError(28, "No space left on device")
+        return original(iteration, iterations, power)
+
+    monkeypatch.setattr(trainer_module, "poly", cut)
+    assert recoseg("train", "--out", tmp_path / "cut", *tiny).code == 1
+    monkeypatch.setattr(trainer_module, "poly", original)
+    assert recoseg("train", "--resume", tmp_path / "cut").code == 0
+    for name in ("metrics.jsonl", "weights.safetensors"):
+        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "cut" / name).read_bytes()
+
+
+def test_resuming_a_finished_run_changes_nothing_but_the_page(recoseg, tmp_path, tiny) -> None:
+    assert recoseg("train", "--out", "run", *tiny).code == 0
+    before = (tmp_path / "run" / "weights.safetensors").read_bytes()
+    assert recoseg("train", "--resume", "run").code == 0
+    assert (tmp_path / "run" / "weights.safetensors").read_bytes() == before
+
+
+def test_a_loss_that_is_not_finite_stops_with_its_place(recoseg, tmp_path, tiny) -> None:
+    outcome = recoseg("train", "--out", "run", *tiny, "--optimiser.lr=1e30", "--train.iterations=50")
+    assert outcome.code == 1
+    assert "at iteration" in outcome.err
+    assert "train/0000" in outcome.err
+
+
+def test_one_labelled_image_is_enough_to_train(recoseg, tiny) -> None:
+    assert recoseg("train", "--out", "run", *tiny, "--split.labels=1").code == 0
+
+
+def test_one_image_in_a_step_is_a_clear_line(recoseg, tiny) -> None:
+    outcome = recoseg("train", "--out", "run", *tiny, "--train.labelled-per-step=1")
+    assert outcome.code == 1
+    assert "at least 2 images in a training batch" in outcome.err
+
+
+def test_a_crop_larger_than_the_image_is_padded(recoseg, tiny) -> None:
+    assert recoseg("train", "--out", "run", *tiny, "--augment.crop=48x64").code == 0
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path, tiny) -> None:
+    long = ["--train.iterations=100000", "--train.evaluate-every=100000"]
+    words = [sys.executable, "-m", "recoseg", "train", "--out", "run", *tiny, *long]
+    process = subprocess.Popen(
+        words, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    )
+    losses = tmp_path / "run" / "losses.jsonl"
+    deadline = time.monotonic() + 60
+    while not (losses.is_file() and losses.stat().st_size) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "go on with: recoseg train --resume run" in err
+    assert "Traceback" not in err
+    state = torch.load(tmp_path / "run" / "state.pt", weights_only=True)
+    assert state["iteration"] >= 1
+    assert f"stopped after iteration {state['iteration']};" in err

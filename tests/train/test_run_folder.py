@@ -1,0 +1,101 @@
+"""A run folder is claimed once, written whole, and read back with care."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from safetensors import safe_open
+
+from recoseg.errors import UserError
+from recoseg.splits.split_file import LabelSplit
+from recoseg.train.run_folder import RunFolder, append_line, read_lines
+
+SPLIT = LabelSplit(("a",), ("b",), "scenes", "0123", "all_labels")
+
+
+def new(path) -> RunFolder:
+    return RunFolder.create(path, config_yaml="train: {}\n", split=SPLIT)
+
+
+def test_a_second_run_never_overwrites_the_first(tmp_path) -> None:
+    new(tmp_path / "run")
+    with pytest.raises(UserError, match="already holds a run: go on with --resume"):
+        new(tmp_path / "run")
+
+
+def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path) -> None:
+    (tmp_path / "thesis.txt").write_text("precious")
+    with pytest.raises(UserError, match="not an empty folder"):
+        new(tmp_path)
+    with pytest.raises(UserError, match="not an empty folder"):
+        new(tmp_path / "thesis.txt")
+
+
+def test_only_one_process_trains_in_a_folder(tmp_path) -> None:
+    folder = new(tmp_path / "run")
+    claim = folder.lock()
+    with pytest.raises(UserError, match="in use by another process"):
+        folder.lock()
+    claim.close()
+    folder.lock().close()
+
+
+def test_opening_what_is_not_a_run_says_so(tmp_path) -> None:
+    with pytest.raises(UserError, match="no run folder at"):
+        RunFolder.open(tmp_path / "nowhere")
+    with pytest.raises(UserError, match=r"is not a run of recoseg: it has no config\.yaml"):
+        RunFolder.open(tmp_path)
+
+
+def test_state_comes_back_as_it_was(tmp_path) -> None:
+    folder = new(tmp_path / "run")
+    assert folder.load_state() is None
+    folder.save_state(7, {"method": {"w": torch.arange(3)}})
+    state = folder.load_state()
+    assert state is not None
+    assert state["iteration"] == 7
+    assert state["method"]["w"].tolist() == [0, 1, 2]
+
+
+def test_a_damaged_state_is_named(tmp_path) -> None:
+    folder = new(tmp_path / "run")
+    folder.save_state(7, {"w": torch.zeros(100)})
+    folder.state.write_bytes(folder.state.read_bytes()[:200])
+    with pytest.raises(UserError, match=r"state\.pt is damaged"):
+        folder.load_state()
+    folder.state.write_bytes(b"")
+    with pytest.raises(UserError, match=r"state\.pt is damaged"):
+        folder.load_state()
+
+
+def test_a_state_of_another_format_is_refused(tmp_path) -> None:
+    folder = new(tmp_path / "run")
+    torch.save({"format": 99, "iteration": 1}, folder.state)
+    with pytest.raises(UserError, match="another version"):
+        folder.load_state()
+
+
+def test_weights_carry_what_they_are_about(tmp_path) -> None:
+    folder = new(tmp_path / "run")
+    folder.save_weights({"w": torch.ones(2, 2).t()}, {"classes": ["road", "sky"]})
+    with safe_open(folder.weights, framework="pt") as file:
+        assert file.get_tensor("w").tolist() == [[1, 1], [1, 1]]
+        assert json.loads(file.metadata()["recoseg"]) == {"classes": ["road", "sky"]}
+
+
+def test_log_lines_after_the_resumed_iteration_are_forgotten(tmp_path) -> None:
+    folder = new(tmp_path / "run")
+    for iteration in (10, 20, 30):
+        append_line(folder.metrics, {"iteration": iteration})
+    folder.cut_logs(20)
+    assert [line["iteration"] for line in read_lines(folder.metrics)] == [10, 20]
+
+
+def test_a_line_cut_short_by_a_crash_is_passed_over(tmp_path) -> None:
+    folder = new(tmp_path / "run")
+    append_line(folder.losses, {"iteration": 10})
+    with folder.losses.open("a") as file:
+        file.write('{"iteration": 20, "lo')
+    assert read_lines(folder.losses) == [{"iteration": 10}]

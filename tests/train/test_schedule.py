@@ -1,0 +1,28 @@
+"""The learning rate falls at every iteration."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+import torch
+
+from recoseg.train.schedule import poly, set_learning_rate
+
+
+def test_poly_follows_the_papers_formula() -> None:
+    assert poly(0, 100, 0.9) == 1
+    assert poly(50, 100, 0.9) == pytest.approx(0.5**0.9)
+    rates = [poly(t, 1000, 0.9) for t in range(1000)]
+    assert all(later < earlier for earlier, later in pairwise(rates))
+    assert rates[-1] > 0
+
+
+def test_each_group_keeps_its_own_first_rate() -> None:
+    weights = [torch.zeros(1, requires_grad=True) for _ in range(2)]
+    optimiser = torch.optim.SGD(
+        [{"params": [weights[0]], "lr": 1.0}, {"params": [weights[1]], "lr": 10.0}], lr=0.1
+    )
+    for factor in (1.0, 0.5, 0.25):
+        assert set_learning_rate(optimiser, factor) == factor
+        assert [group["lr"] for group in optimiser.param_groups] == [factor, 10 * factor]
