@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,7 +20,7 @@ from recoseg.types import IGNORE, Batch, Sample
 Crop = tuple[Tensor, Tensor, str]  # (3, h, w) uint8, (h, w) uint8, key
 
 
-class Crops(TorchDataset[Crop]):
+class Crops(TorchDataset[Crop | UserError]):
     """The crop at any position of an endless, seeded walk through `keys`.
 
     Each pass goes through all keys in a new order. What is at a position depends on nothing but the seed,
@@ -40,7 +41,14 @@ class Crops(TorchDataset[Crop]):
         )
         self.purpose = "labelled" if labelled else "unlabelled"
 
-    def __getitem__(self, position: int) -> Crop:
+    def __getitem__(self, position: int) -> Crop | UserError:
+        """The crop, or what is wrong with its file: raised here, it would reach the user as a traceback."""
+        try:
+            return self.crop_at(position)
+        except UserError as error:
+            return UserError(str(error))
+
+    def crop_at(self, position: int) -> Crop:
         number, place = divmod(position, len(self.keys))
         key = self.keys[shuffled(len(self.keys), self.seed, self.purpose, number)[place]]
         if self.labelled:
@@ -60,7 +68,7 @@ def shuffled(count: int, seed: int, purpose: str, number: int) -> list[int]:
 
 def batches(crops: Crops, *, batch_size: int, start: int, stop: int, workers: int) -> Iterator[Batch]:
     """The batches of iterations `start` to `stop`: number t holds positions t * batch_size onwards."""
-    loader = DataLoader(
+    loader: DataLoader[Any] = DataLoader(
         crops,
         batch_size=batch_size,
         sampler=range(start * batch_size, stop * batch_size),
@@ -70,9 +78,15 @@ def batches(crops: Crops, *, batch_size: int, start: int, stop: int, workers: in
         persistent_workers=False,
         generator=torch.Generator(),  # keeps the loader from drawing its base seed from the global state
     )
-    return iter(loader)
+    for batch in loader:
+        if isinstance(batch, UserError):
+            raise batch
+        yield batch
 
 
-def collate(crops: Sequence[Crop]) -> Batch:
+def collate(crops: Sequence[Crop | UserError]) -> Batch | UserError:
+    for error in crops:
+        if isinstance(error, UserError):
+            return error
     images, labels, keys = zip(*crops, strict=True)
     return Batch(torch.stack(images).float().div_(255), torch.stack(labels).long(), tuple(keys))

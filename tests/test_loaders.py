@@ -9,6 +9,7 @@ import torch
 
 from recoseg.augment.geometry import RandomCrop
 from recoseg.data.cached import Cached
+from recoseg.data.problem import FileError
 from recoseg.data.scenes import Scenes
 from recoseg.errors import UserError
 from recoseg.loaders import Crops, batches
@@ -39,7 +40,7 @@ def test_batches_hold_floats_in_range_and_whole_labels() -> None:
 
 def test_every_pass_shows_every_image_once_in_a_new_order() -> None:
     source = crops()
-    keys = [source[position][2] for position in range(15)]
+    keys = [source.crop_at(position)[2] for position in range(15)]
     passes = [keys[:5], keys[5:10], keys[10:]]
     assert all(sorted(one) == sorted(source.keys) for one in passes)
     assert len({tuple(one) for one in passes}) > 1
@@ -95,3 +96,16 @@ def test_the_cache_reads_once_within_its_budget_and_through_beyond_it() -> None:
     assert sorted(source.reads.values()) == [1, 1, 3]
     assert cached.fingerprint() == source.fingerprint()
     assert cached.has_labels("train/00000")
+
+
+class Damaged(Scenes):
+    def image(self, key):
+        raise FileError("photo.jpg", "damaged", "copy it again")
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_damaged_file_is_one_line_also_from_a_worker_process(workers) -> None:
+    source = Damaged(height=24, width=32, num_train=5, num_val=1)
+    with pytest.raises(UserError) as caught:
+        take(crops(source), workers=workers)
+    assert str(caught.value) == "photo.jpg: damaged; copy it again"

@@ -1,0 +1,156 @@
+"""Read every file of a folder dataset; list its classes and all that is wrong.
+
+DATA holds images/ and labels/, and perhaps train.txt, val.txt, test.txt and classes.json. Nothing is
+written there. The exit code is 1 when anything is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import textwrap
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from recoseg.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from recoseg.data.check.report import CheckReport
+    from recoseg.data.problem import Problem
+    from recoseg.types import ClassInfo
+
+SECONDS_BETWEEN_LINES = 5.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    default = min(os.cpu_count() or 1, 8)
+    parser.add_argument("data", metavar="DATA", help="the folder to check")
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=default,
+        metavar="N",
+        help=f"processes that read files (default {default})",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prints the report; 1 if it has any problem."""
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from recoseg.data.check.report import check_folder
+
+    if arguments.workers < 1:
+        raise UserError(f"--workers must be at least 1, not {arguments.workers}")
+    with progress_of(Console(stderr=True)) as progress:
+        report = check_folder(Path(arguments.data), num_workers=arguments.workers, progress=progress)
+    show(report, Console(highlight=False))
+    return 1 if report.problems else 0
+
+
+@contextmanager
+def progress_of(console: Console) -> Iterator[Callable[[int, int], None]]:
+    """What to call with files read and files in all: a bar on a terminal, now and then a line elsewhere."""
+    if console.is_terminal:
+        from rich.progress import Progress
+
+        with Progress(console=console, transient=True) as bar:
+            task = bar.add_task("reading files", total=None)
+            yield lambda done, total: bar.update(task, completed=done, total=total)
+        return
+    last = time.monotonic()
+
+    def line(done: int, total: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= SECONDS_BETWEEN_LINES:
+            last = time.monotonic()
+            console.print(f"read {done} of {total} images", highlight=False)
+
+    yield line
+
+
+def show(report: CheckReport, console: Console) -> None:
+    """The whole report, to be read from the top."""
+    show_subsets(report, console)
+    if report.classes:
+        show_classes(report, report.classes, console)
+    for note in report.notes:
+        console.print(textwrap.fill(note, console.width), markup=False, soft_wrap=True)
+    if report.suggestion:
+        console.print("There is no classes.json. To name the classes, save this as classes.json:")
+        console.print(json.dumps(report.suggestion), markup=False, soft_wrap=True)
+    if not report.problems:
+        console.print("No problems found.", style="green")
+        return
+    show_problems(report.problems, console)
+
+
+def show_subsets(report: CheckReport, console: Console) -> None:
+    for subset, count in report.subsets.items():
+        if count.num_images:
+            images = f"{count.num_images} image{'s' if count.num_images > 1 else ''}"
+            console.print(f"{subset}: {images}, {count.num_labelled} with usable labels")
+
+
+def show_classes(report: CheckReport, classes: ClassInfo, console: Console) -> None:
+    """A row a class: its share of all label pixels, and the images in which it occurs."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from recoseg.types import IGNORE
+
+    subsets = {subset: count for subset, count in report.subsets.items() if count.num_images}
+    table = Table("", "class", header_style="bold")
+    table.add_column("pixels", justify="right", no_wrap=True)
+    for subset in subsets:
+        table.add_column(f"{subset} images", justify="right", no_wrap=True)
+    share = report.pixel_share
+    for index, name in [*enumerate(classes.names), (IGNORE, "(void)")]:
+        images = [str(count.images[index]) for count in subsets.values()]
+        number = str(index) if index < len(classes) else ""
+        table.add_row(number, Text(name, overflow="fold"), percent(float(share[index])), *images)
+    console.print(table)
+
+
+def percent(share: float) -> str:
+    """Two decimals, and 0 only for none."""
+    if 0 < share < 0.00005:
+        return "< 0.01 %"
+    return f"{100 * share:.2f} %" if share else "0 %"
+
+
+def show_problems(problems: Sequence[Problem], console: Console) -> None:
+    """Each kind of problem once, with the files that have it and what to do."""
+    from rich.text import Text
+
+    kinds: dict[tuple[str, str], list[str]] = {}
+    for problem in problems:
+        kinds.setdefault((problem.what, problem.remedy), []).append(problem.file)
+    for (what, remedy), files in kinds.items():
+        console.print()
+        for file in files:  # names stay whole, to be copied
+            console.print(Text(file, style="bold"), soft_wrap=True)
+        console.print(Text(indented(what, console.width), style="red"), soft_wrap=True)
+        console.print(Text(indented(f"-> {remedy}", console.width)), soft_wrap=True)
+    console.print()
+    console.print(f"{len(problems)} problem{'s' if len(problems) > 1 else ''} found.", style="bold red")
+
+
+def indented(text: str, width: int) -> str:
+    """The text in lines that fit `width`, set in by four; long words such as paths stay whole."""
+    margin = " " * 4
+    return textwrap.fill(
+        text,
+        width,
+        initial_indent=margin,
+        subsequent_indent=margin,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,139 @@
+"""Checking a dataset: pixels and images by class, and everything that is wrong with its files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recoseg.data.base import SUBSETS
+from recoseg.data.check.files import check_files
+from recoseg.data.files import Entry, FileDataset
+from recoseg.data.folder.dataset import FolderPlan, plan_folder
+from recoseg.data.label_codes import LabelCode
+from recoseg.data.problem import Problem
+from recoseg.types import ClassInfo
+
+Progress = Callable[[int, int], None]  # files read, files in all
+
+
+@dataclass(frozen=True)
+class SubsetCount:
+    """How many images a subset has, how many with usable labels, and what the labels hold."""
+
+    num_images: int
+    num_labelled: int
+    pixels: NDArray[np.int64]  # (256,) by class, the void ones at IGNORE
+    images: NDArray[np.int64]  # (256,) images in which the class occurs
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What a check found. `classes` is None if the class list could not be told."""
+
+    classes: ClassInfo | None
+    subsets: Mapping[str, SubsetCount]
+    problems: tuple[Problem, ...]
+    notes: tuple[str, ...] = ()
+    suggestion: Mapping[str, Any] | None = None  # a class file, where there is none
+
+    @property
+    def pixel_share(self) -> NDArray[np.float64]:
+        """(256,) share of each class among all label pixels, void at IGNORE; zeros if there are none."""
+        pixels = np.sum([count.pixels for count in self.subsets.values()], axis=0)
+        share: NDArray[np.float64] = pixels / max(pixels.sum(), 1)
+        return share
+
+
+def check_folder(root: Path, *, num_workers: int = 1, progress: Progress | None = None) -> CheckReport:
+    """Checks a folder dataset, wrong or not, and writes nothing."""
+    plan = plan_folder(root)
+    return check(
+        classes=plan.scheme.classes if plan.scheme else None,
+        entries=plan.listing.entries,
+        subsets=plan.subsets.keys,
+        code=plan.scheme.code if plan.scheme else None,
+        known=plan.problems,
+        notes=folder_notes(plan),
+        suggestion=plan.scheme.suggestion if plan.scheme else None,
+        num_workers=num_workers,
+        progress=progress,
+    )
+
+
+def check_dataset(
+    dataset: FileDataset, *, num_workers: int = 1, progress: Progress | None = None
+) -> CheckReport:
+    """Checks the files of any dataset that reads files."""
+    return check(
+        classes=dataset.classes,
+        entries=dataset.entries,
+        subsets={subset: dataset.keys(subset) for subset in SUBSETS},
+        code=dataset.code,
+        num_workers=num_workers,
+        progress=progress,
+    )
+
+
+def check(
+    *,
+    classes: ClassInfo | None,
+    entries: Mapping[str, Entry],
+    subsets: Mapping[str, Sequence[str]],
+    code: LabelCode | None,
+    known: Sequence[Problem] = (),
+    notes: Sequence[str] = (),
+    suggestion: Mapping[str, Any] | None = None,
+    num_workers: int,
+    progress: Progress | None,
+) -> CheckReport:
+    """Reads all `entries` and adds what is wrong with them to the problems `known` before."""
+    problems = list(known)
+    counts: dict[str, NDArray[np.int64]] = {}
+    for done, result in enumerate(check_files(entries, code, num_workers=num_workers), start=1):
+        problems += result.problems
+        if result.counts is not None:
+            counts[result.key] = result.counts
+        if progress:
+            progress(done, len(entries))
+    by_subset = {subset: count_subset(keys, counts) for subset, keys in subsets.items()}
+    if classes:
+        problems += absent_classes(classes, by_subset)
+    return CheckReport(classes, by_subset, tuple(problems), tuple(notes), suggestion)
+
+
+def count_subset(keys: Sequence[str], counts: Mapping[str, NDArray[np.int64]]) -> SubsetCount:
+    usable = [counts[key] for key in keys if key in counts]
+    table = np.stack(usable) if usable else np.zeros((0, 256), dtype=np.int64)
+    return SubsetCount(len(keys), len(usable), table.sum(0), (table > 0).sum(0))
+
+
+def absent_classes(classes: ClassInfo, subsets: Mapping[str, SubsetCount]) -> list[Problem]:
+    """Classes that do not occur in the labels of the training or the validation images, whichever has any."""
+    problems = []
+    shown = [subset for subset in ("train", "val") if subsets[subset].num_labelled]
+    for index, name in enumerate(classes.names):
+        missing = [subset for subset in shown if not subsets[subset].pixels[index]]
+        if missing:
+            what = f"never occurs in the labels of {' or '.join(missing)}"
+            remedy = "label images that show it, move some between the lists, or drop the class"
+            problems.append(Problem(f"class {index} ({name})", what, remedy, fatal=False))
+    return problems
+
+
+def folder_notes(plan: FolderPlan) -> list[str]:
+    """What is not wrong, but good to know."""
+    notes = []
+    if plan.scheme:
+        notes.append(f"Labels: {plan.scheme.rule}.")
+    listed = {key for keys in plan.subsets.keys.values() for key in keys}
+    num_unused = len(plan.listing.entries.keys() - listed)
+    if num_unused:
+        notes.append(f"{num_unused} images are in no list and will not be used.")
+    if plan.subsets.drawn and plan.subsets.keys["val"]:
+        notes.append("No val.txt: validation images are drawn by seed, and the first run writes them down.")
+    return notes

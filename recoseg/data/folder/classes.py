@@ -1,0 +1,197 @@
+"""The class list of a folder dataset: `classes.json`, or what its labels show when there is none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from recoseg.data.folder.survey import found_classes, only_black_and_white
+from recoseg.data.label_codes import ByColour, ByKind, ByValue, Colour, LabelCode
+from recoseg.data.palette import distinct_colours
+from recoseg.data.problem import FileError
+from recoseg.errors import UserError
+from recoseg.lookup import did_you_mean
+from recoseg.types import IGNORE, ClassInfo
+
+FIELDS = ("names", "palette", "ignore_index", "format")
+FORMATS = ("index", "rgb", "binary")
+VALUE_REMEDY = "correct the label, or list the class in classes.json"
+COLOUR_REMEDY = (
+    'correct the label, or the "palette" in classes.json ("format": "index" if labels hold indices)'
+)
+
+BLACK_AND_WHITE = {(0, 0, 0), (255, 255, 255)}
+
+RULES = {
+    "index": "values are class indices",
+    "rgb": "colours are looked up in the palette",
+    "binary": "0 is the first class, 255 (or 1) the second",
+    "both": "values are class indices; in RGB files colours are looked up in the palette",
+}
+
+
+@dataclass(frozen=True)
+class LabelScheme:
+    """The classes, how label files are read, that rule in words, and a class file if the user has none."""
+
+    classes: ClassInfo
+    code: LabelCode
+    rule: str
+    suggestion: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class ClassFile:
+    """What `classes.json` says; with `ignore_index` None no value is void, with `format` None see below."""
+
+    names: tuple[str, ...]
+    palette: tuple[Colour, ...] | None = None
+    ignore_index: int | None = IGNORE
+    format: str | None = None
+    says_ignore: bool = False  # whether ignore_index was written down
+
+
+def label_scheme(root: Path, labels: Sequence[Path]) -> LabelScheme:
+    """The scheme of the folder `root`, whose label files are `labels`."""
+    path = root / "classes.json"
+    if not path.exists():
+        found = found_classes(path, labels)
+        return replace(scheme_of(parse_class_file(found), found.get("format", "index")), suggestion=found)
+    try:
+        file = parse_class_file(read_json(path))
+        return scheme_of(file, label_format(file, labels))
+    except UserError as error:
+        raise FileError(path, str(error), "mend the file") from None
+
+
+def label_format(file: ClassFile, labels: Sequence[Path]) -> str:
+    """The format written down, or else: colours through the palette in RGB files, values in all others.
+
+    In two-class data 255 is the second class, rather than void, if no ignore_index is written down and
+    all labels together hold nothing but 0 and 255: as void it would leave the second class without any pixel.
+    """
+    if file.format:
+        return file.format
+    if len(file.names) == 2 and not file.says_ignore and only_black_and_white(labels):
+        return "rgb" if set(file.palette or ()) == BLACK_AND_WHITE else "binary"
+    return "both" if file.palette else "index"
+
+
+def scheme_of(file: ClassFile, label_format: str) -> LabelScheme:
+    """Classes and label code for a class file whose format is settled."""
+    # A listed class that is named as void is not learned: it leaves the list, and those after it move up.
+    kept = [index for index in range(len(file.names)) if index != file.ignore_index]
+    if not kept:
+        raise UserError('"ignore_index" leaves no class; list at least one other')
+    palette = file.palette or distinct_colours(len(file.names))
+    classes = ClassInfo(tuple(file.names[k] for k in kept), tuple(palette[k] for k in kept))
+    class_of = {value: index for index, value in enumerate(kept)}
+    if file.ignore_index is not None:
+        class_of[file.ignore_index] = IGNORE
+    return LabelScheme(classes, label_code(file, label_format, class_of), rule_in_words(file, label_format))
+
+
+def label_code(file: ClassFile, label_format: str, class_of: Mapping[int, int]) -> LabelCode:
+    """Reads label files of that format; `class_of` maps the indices that the class file uses."""
+    values = ByValue(class_of, remedy=VALUE_REMEDY)
+    if label_format == "index":
+        return values
+    if label_format == "binary":
+        void = {file.ignore_index: IGNORE} if file.says_ignore and file.ignore_index is not None else {}
+        return ByValue({0: 0, 1: 1, 255: 1, 65535: 1} | void, remedy=VALUE_REMEDY)
+    colours = ByColour(colour_classes(file.palette or (), class_of), remedy=COLOUR_REMEDY)
+    return colours if label_format == "rgb" else ByKind(values=values, colours=colours)
+
+
+def rule_in_words(file: ClassFile, label_format: str) -> str:
+    """How label files are read, for the user to see."""
+    void = file.ignore_index
+    if void is None or (label_format == "binary" and not file.says_ignore):
+        return RULES[label_format]
+    if void < len(file.names):
+        return f"{RULES[label_format]}; {file.names[void]!r} ({void}) is void"
+    return RULES[label_format] + (f"; {void} is void" if label_format != "rgb" else "")
+
+
+def colour_classes(palette: Sequence[Colour], class_of: Mapping[int, int]) -> dict[Colour, int]:
+    """Colour -> class; a colour that stands for two classes is an error."""
+    if len(set(palette)) < len(palette):
+        twice = sorted({colour for colour in palette if palette.count(colour) > 1})
+        raise UserError(
+            f'"palette" has {list(twice[0])} twice, so RGB labels are ambiguous; give each its own'
+        )
+    return {colour: class_of[index] for index, colour in enumerate(palette)}
+
+
+def read_json(path: Path) -> object:
+    try:
+        return json.loads(path.read_text(encoding="utf-8-sig"))
+    except json.JSONDecodeError as error:
+        raise UserError(f"line {error.lineno} is not JSON ({error.msg}); mend it there") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot be read ({error}); save it as UTF-8 text") from None
+
+
+def parse_class_file(content: object) -> ClassFile:
+    """The class file with every field checked."""
+    if not isinstance(content, dict):
+        raise UserError('must hold an object such as {"names": ["background", "leaf"]}')
+    for field in content:
+        if field not in FIELDS:
+            raise UserError(f"unknown field {field!r}{did_you_mean(field, FIELDS)}")
+    names = parse_names(content.get("names"))
+    file = ClassFile(
+        names=names,
+        palette=parse_palette(content["palette"], len(names)) if content.get("palette") is not None else None,
+        ignore_index=parse_ignore_index(content.get("ignore_index", IGNORE)),
+        format=content.get("format"),
+        says_ignore="ignore_index" in content and content["ignore_index"] is not None,
+    )
+    check_format(file)
+    return file
+
+
+def parse_names(names: object) -> tuple[str, ...]:
+    if not isinstance(names, list) or not names or not all(isinstance(n, str) and n.strip() for n in names):
+        raise UserError('"names" must be a list of class names, such as ["background", "leaf"]')
+    ClassInfo(tuple(names), distinct_colours(len(names)))  # says what else a list of names must be
+    return tuple(names)
+
+
+def parse_palette(palette: object, num_classes: int) -> tuple[Colour, ...]:
+    def is_colour(one: object) -> bool:
+        return isinstance(one, list) and len(one) == 3 and all(type(c) is int and 0 <= c <= 255 for c in one)
+
+    if not isinstance(palette, list) or not all(map(is_colour, palette)):
+        raise UserError('"palette" must be a list of [red, green, blue] with numbers from 0 to 255')
+    if len(palette) != num_classes:
+        raise UserError(
+            f'{num_classes} "names" but {len(palette)} colours in "palette"; give one colour a class'
+        )
+    return tuple((red, green, blue) for red, green, blue in palette)
+
+
+def parse_ignore_index(value: object) -> int | None:
+    if value is None or (type(value) is int and 0 <= value <= 65535):
+        return value
+    raise UserError(f'"ignore_index" must be a value in the label files, 0 to 65535, or null, not {value!r}')
+
+
+def check_format(file: ClassFile) -> None:
+    """The format is known, and the other fields give what it needs."""
+    if file.format is None:
+        return
+    if file.format not in FORMATS:
+        raise UserError(f'unknown "format" {file.format!r}{did_you_mean(str(file.format), FORMATS)}')
+    if file.format == "rgb" and not file.palette:
+        raise UserError('"format": "rgb" needs a "palette": one [red, green, blue] a class')
+    if file.format == "rgb" and file.says_ignore and file.ignore_index not in range(len(file.names)):
+        remedy = "list the void colour as a class of its own and give the number of that class"
+        raise UserError(f'"ignore_index" {file.ignore_index} is no colour of the palette; {remedy}')
+    if file.format == "binary" and len(file.names) != 2:
+        raise UserError(f'"format": "binary" needs two "names", not {len(file.names)}')
+    if file.format == "binary" and file.says_ignore and file.ignore_index in (0, 1, 255):
+        raise UserError(f'"ignore_index" {file.ignore_index} is a class in "format": "binary"; leave it out')

@@ -1,0 +1,161 @@
+"""What lies in a folder dataset: images and labels paired by stem, list files, and what is wrong there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from recoseg.data.base import SUBSETS
+from recoseg.data.files import Entry
+from recoseg.data.image_files import image_suffixes
+from recoseg.data.problem import Problem
+from recoseg.errors import UserError
+
+JUNK = ("Thumbs.db", "desktop.ini")
+
+
+@dataclass(frozen=True)
+class FolderListing:
+    """Files of a folder dataset. A key is a path below `images/`, without suffix, with forward slashes."""
+
+    root: Path
+    entries: Mapping[str, Entry]  # sorted by key
+    lists: Mapping[str, tuple[str, ...]]  # only the subsets that have a list file
+    problems: tuple[Problem, ...]
+
+    @property
+    def labelled(self) -> list[str]:
+        """Keys that have a label file."""
+        return [key for key, entry in self.entries.items() if entry.labels]
+
+
+def scan_folder(root: Path) -> FolderListing:
+    """Everything in the folder `root`, with all that is wrong; raises only if there are no images at all."""
+    images, image_problems = index_files(image_folder(root))
+    if not images:
+        suffixes = "jpg, png, webp, tif and whatever else Pillow reads"
+        raise UserError(f"{root / 'images'} holds no images ({suffixes}); put your images there")
+    labels, label_problems = index_files(root / "labels")
+    problems = image_problems + label_problems + pairing_problems(root, images, labels)
+    lists: dict[str, tuple[str, ...]] = {}
+    for subset in SUBSETS:
+        if (root / f"{subset}.txt").exists():
+            lists[subset], list_problems = read_list(root / f"{subset}.txt", images)
+            problems += list_problems
+    entries = {key: Entry(path, labels.get(key)) for key, path in images.items()}
+    return FolderListing(root, entries, lists, tuple(problems))
+
+
+def image_folder(root: Path) -> Path:
+    """`root/images`, or an error that says what is missing."""
+    if not root.is_dir():
+        trouble = "is a file" if root.exists() else "does not exist"
+        raise UserError(f"the data folder {root} {trouble}; give a folder that holds images/ and labels/")
+    images = root / "images"
+    if not images.is_dir():
+        raise UserError(
+            f"{root} has no folder images/; put images into {images} and labels into {root / 'labels'}"
+        )
+    return images
+
+
+def index_files(folder: Path) -> tuple[dict[str, Path], list[Problem]]:
+    """Image files at any depth by key, sorted, and the files whose stem another one already has."""
+    files: dict[str, Path] = {}
+    problems = []
+    for path in walk(folder):
+        key = path.relative_to(folder).with_suffix("").as_posix()
+        if key in files:
+            what = f"has the same stem as {files[key].name}, so labels and lists cannot tell them apart"
+            problems.append(Problem(str(path), what, "rename or remove one of the two"))
+        else:
+            files[key] = path
+    return dict(sorted(files.items())), problems
+
+
+def walk(folder: Path) -> list[Path]:
+    """Files below `folder` that look like images by their suffix, sorted; hidden files are left out."""
+    if not folder.is_dir():
+        return []
+    suffixes = image_suffixes()
+    found = []
+    for place, folders, names in os.walk(folder, onerror=raise_unreadable, followlinks=True):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        visible = (name for name in names if not name.startswith(".") and name not in JUNK)
+        found += [Path(place, name) for name in visible if Path(name).suffix.lower() in suffixes]
+    return sorted(found, key=lambda path: path.as_posix())
+
+
+def raise_unreadable(error: OSError) -> None:
+    raise UserError(f"cannot list {error.filename} ({error.strerror}); make the folder readable")
+
+
+def pairing_problems(root: Path, images: Mapping[str, Path], labels: Mapping[str, Path]) -> list[Problem]:
+    """Labels that belong to no image; fatal only if no image has a label."""
+    if not images.keys() & labels.keys():
+        return [no_labels_problem(root, images, labels)]
+    remedy = "name it as its image (suffix aside), restore the image, or remove the label"
+    return [
+        Problem(str(path), "a label without an image", remedy, fatal=False)
+        for key, path in labels.items()
+        if key not in images
+    ]
+
+
+def no_labels_problem(root: Path, images: Mapping[str, Path], labels: Mapping[str, Path]) -> Problem:
+    """Says where the label of some image was looked for, and what lies there instead."""
+    key, image = next(iter(images.items()))
+    wanted = f"no image has a label: that of {image.relative_to(root).as_posix()} would be labels/{key}.png"
+    if not labels:
+        return Problem(str(root / "labels"), wanted, "put at least a few labels there")
+    example = next(iter(labels.values())).relative_to(root).as_posix()
+    remedy = f"{len(labels)} labels have other names, such as {example}: rename them"
+    return Problem(str(root / "labels"), wanted, remedy)
+
+
+def read_list(path: Path, images: Mapping[str, Path]) -> tuple[tuple[str, ...], list[Problem]]:
+    """The keys of a list file in its order, each once, and the lines that name no image."""
+    keys: dict[str, None] = {}
+    problems = []
+    for number, line in numbered_lines(path):
+        key = match_key(line, images)
+        if key is None:
+            where = f"{path}, line {number}: {line}"
+            problems.append(
+                Problem(where, "names no file in images/", "restore the image, or remove the line")
+            )
+        else:
+            keys[key] = None
+    if not keys and not problems:
+        problems.append(Problem(str(path), "the list is empty", "write one key a line, or remove the file"))
+    return tuple(keys), problems
+
+
+def numbered_lines(path: Path) -> Iterable[tuple[int, str]]:
+    """Lines that say something, with their number; `#` starts a comment line."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")  # Windows editors put a mark in front
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot read the list {path} ({error}); save it as plain UTF-8 text") from None
+    lines = ((number, line.strip()) for number, line in enumerate(text.splitlines(), start=1))
+    return [(number, line) for number, line in lines if line and not line.startswith("#")]
+
+
+def match_key(line: str, images: Mapping[str, Path]) -> str | None:
+    """The key that `a/b`, `a/b.jpg`, `images/a/b.jpg` or `a\\b` in a list means; None for no image."""
+    name = PurePosixPath(line.replace("\\", "/"))
+    names = [name]
+    if name.parts[0] == "images":
+        names.append(name.relative_to("images"))
+    for candidate in names:
+        for key in (candidate.as_posix(), candidate.with_suffix("").as_posix()):
+            if key in images and suffix_agrees(key, candidate, images[key]):
+                return key
+    return None
+
+
+def suffix_agrees(key: str, named: PurePosixPath, path: Path) -> bool:
+    """A line `a.v2` must not mean the image `a.png`; `a.jpg` may, as lists often keep an old suffix."""
+    return named.as_posix() == key or named.suffix.lower() in image_suffixes() or named.suffix == path.suffix

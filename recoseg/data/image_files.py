@@ -1,0 +1,130 @@
+"""Reading image and label files: whatever Pillow opens becomes 8-bit RGB, or the numbers a label holds."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image, ImageOps, UnidentifiedImageError
+from torch import Tensor
+
+from recoseg.data.problem import FileError
+
+Pixels = NDArray[Any]
+
+# What Pillow's decoders raise on damaged files.
+DECODER_ERRORS = (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error, MemoryError)
+
+
+def read_image(path: Path) -> Tensor:
+    """The image upright and in RGB, (3, H, W) uint8."""
+    return torch.from_numpy(read_rgb(path)).permute(2, 0, 1).contiguous()
+
+
+def read_rgb(path: Path) -> NDArray[np.uint8]:
+    """The image upright (by its EXIF orientation) and in RGB, (H, W, 3), writable."""
+    with opened(path) as image:
+        with suppress(
+            SyntaxError, struct.error, KeyError, TypeError
+        ):  # garbled EXIF: keep the image as stored
+            ImageOps.exif_transpose(image, in_place=True)
+        return np.array(to_rgb(image, path), dtype=np.uint8)
+
+
+def read_label_pixels(path: Path) -> Pixels:
+    """The numbers of a label file, not their looks.
+
+    Grey, palette and 1-bit files give (H, W) uint8 or uint16 (a palette file its indices); colour
+    files give (H, W, 3) uint8. Transparency is dropped.
+    """
+    with opened(path) as image:
+        if image.mode in ("LA", "La", "PA"):
+            return np.array(image.getchannel(0), dtype=np.uint8)
+        if image.mode in ("1", "L", "P"):
+            return np.array(image, dtype=np.uint8)
+        if image.mode.startswith("I"):
+            return sixteen_bit(image, path)
+        return np.array(to_rgb(image, path), dtype=np.uint8)
+
+
+def read_label_colours(path: Path) -> NDArray[np.uint8]:
+    """The colours that a viewer shows for a label file, (H, W, 3); a palette file through its own palette."""
+    with opened(path) as image:
+        return np.array(to_rgb(image, path), dtype=np.uint8)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Image.Image]:
+    """The decoded file; whatever is wrong with it is a `FileError` that names it."""
+    try:
+        with Image.open(path) as image:
+            image.load()
+            yield image
+    except FileError:
+        raise
+    except FileNotFoundError:
+        raise FileError(path, "the file does not exist", "restore it, or drop it from the dataset") from None
+    except (PermissionError, IsADirectoryError) as error:
+        raise FileError(path, f"cannot be opened ({error.strerror})", "make it a readable file") from None
+    except Image.DecompressionBombError:
+        raise FileError(path, "too many pixels to be read safely", "cut the image into tiles") from None
+    except UnidentifiedImageError:
+        raise unidentified(path) from None
+    except DECODER_ERRORS as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise FileError(path, f"damaged or cut short ({reason})", "copy or export the file again") from None
+
+
+def unidentified(path: Path) -> FileError:
+    """Why Pillow found no image in the file."""
+    if path.stat().st_size == 0:
+        return FileError(path, "the file is empty (0 bytes)", "copy or export the file again")
+    return FileError(path, "not an image that can be read", "save it as PNG or JPEG, or move it elsewhere")
+
+
+def to_rgb(image: Image.Image, path: Path) -> Image.Image:
+    """Any mode as RGB. 16-bit and float greys keep their range; transparency is dropped."""
+    if image.mode == "RGB":
+        return image
+    if image.mode.startswith("I"):
+        # 65535 / 257 = 255: the whole 16-bit range, the same for every file, is brought to 8 bits.
+        grey = np.round(sixteen_bit(image, path) / 257.0)
+        return Image.fromarray(grey.astype(np.uint8)).convert("RGB")
+    if image.mode == "F":
+        return Image.fromarray(unit_float(image, path)).convert("RGB")
+    if image.mode in ("La", "RGBa"):  # premultiplied: Pillow converts these one step at a time
+        image = image.convert(image.mode.upper())
+    return image.convert("RGB")
+
+
+def sixteen_bit(image: Image.Image, path: Path) -> NDArray[np.uint16]:
+    """A grey file of more than 8 bits as (H, W) uint16; 32-bit files as long as their values fit."""
+    values: Pixels = np.asarray(image)
+    if values.min() < 0 or values.max() > 65535:
+        what = f"32-bit values from {values.min()} to {values.max()}"
+        raise FileError(path, what, "save it with 8 or 16 bits (0 to 65535)")
+    return values.astype(np.uint16)
+
+
+def unit_float(image: Image.Image, path: Path) -> NDArray[np.uint8]:
+    """A float file with values in [0, 1] as (H, W) uint8."""
+    values: Pixels = np.asarray(image)
+    if not (values.min() >= 0 and values.max() <= 1):  # also catches NaN
+        what = f"float values from {values.min():g} to {values.max():g}"
+        raise FileError(path, what, "bring them to 0-1, or save the file with 8 or 16 bits")
+    return np.round(values * 255).astype(np.uint8)
+
+
+@cache
+def image_suffixes() -> frozenset[str]:
+    """Suffixes of the formats that Pillow reads, in lower case with their dot."""
+    formats = Image.registered_extensions()  # also registers all that can be opened
+    return frozenset(suffix for suffix, name in formats.items() if name in Image.OPEN)
