@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from torch import nn
 
 from recoseg.augment.colour import ColourJitter, GaussianBlur
 from recoseg.augment.geometry import RandomCrop
-from recoseg.config.load import to_yaml
+from recoseg.config.load import load, to_yaml
 from recoseg.config.settings import (
     AugmentSettings,
     OptimiserSettings,
@@ -112,6 +113,30 @@ def resumed_run(config: RunConfig, folder: RunFolder) -> Trainer:
     split = LabelSplit.load(folder.split)
     split.check_fits(dataset)
     return Trainer(folder=folder, **build_parts(config, dataset, split))
+
+
+@dataclass(frozen=True)
+class TrainedRun:
+    """A run that has weights, ready to look at images."""
+
+    folder: RunFolder
+    config: RunConfig
+    dataset: Dataset
+    val_keys: Sequence[str]
+    model: nn.Module
+    device: torch.device
+
+
+def trained_run(folder: RunFolder) -> TrainedRun:
+    """The network of a run folder with its trained weights, in eval mode, and the data it was trained on."""
+    config = load(folder.config)
+    dataset = build_dataset(config.data)
+    model = build_model(config.model, len(dataset.classes), seed=config.train.seed, pretrained=False)
+    if not folder.weights.is_file():
+        raise UserError(f"{folder.path} has no weights yet: train it to its first evaluation")
+    load_weights(model, folder.weights, strict=True)
+    device = choose_device(config.train.device)
+    return TrainedRun(folder, config, dataset, val_keys(dataset), model.to(device).eval(), device)
 
 
 def val_keys(dataset: Dataset) -> list[str]:

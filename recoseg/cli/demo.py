@@ -21,19 +21,18 @@ def run(arguments: argparse.Namespace) -> int:
 
     from recoseg import config as configs
     from recoseg.build import new_run
-    from recoseg.cli.run_page import view_of, write_pages
+    from recoseg.cli.report import write_report
 
     console = Console()
     out = Path(arguments.out) if arguments.out else free_path(Path("runs/demo"))
     config = configs.load("demo", arguments.settings)
-    views = []
+    runs = []
     for method in ("supervised",):
         console.print(f"training: {method}", highlight=False)
         trainer = new_run(config, out / method)
         trainer.run(console)
-        views.append(view_of(trainer, name=method, command="recoseg demo"))
-    page = out / "index.html"
-    write_pages(page, views, title="recoseg demo")
+        runs.append(trainer.folder.path)
+    page = write_report(runs, out / "index.html", title="recoseg demo")
     console.print(f"done; open the page: {page.resolve().as_uri()}", highlight=False, soft_wrap=True)
     return 0
 

@@ -16,6 +16,7 @@ from recoseg.lookup import did_you_mean
 COMMANDS = {
     "demo": "recoseg.cli.demo",
     "train": "recoseg.cli.train",
+    "report": "recoseg.cli.report",
     "check": "recoseg.cli.check",
 }
 """name -> module: its docstring's first line is its help, and it has `add_arguments(parser)` and

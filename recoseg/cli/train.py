@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from recoseg.cli.report import write_report
 
 if TYPE_CHECKING:
     from recoseg.train.trainer import Trainer
@@ -32,16 +33,8 @@ def run(arguments: argparse.Namespace) -> int:
     trainer = resumed(arguments) if arguments.resume else new(arguments)
     folder = trainer.folder
     trainer.run(console)
-
-    from recoseg.cli.run_page import view_of, write_pages
-
-    words = ["recoseg", "train", "--config", str(folder.config)]
-    write_pages(
-        folder.page,
-        [view_of(trainer, name=folder.path.name, command=shlex.join(words))],
-        title=folder.path.name,
-    )
-    console.print(f"run folder: {folder.path}\npage:       {folder.page}", highlight=False, soft_wrap=True)
+    page = write_report([folder.path])
+    console.print(f"run folder: {folder.path}\npage:       {page}", highlight=False, soft_wrap=True)
     return 0
 
 

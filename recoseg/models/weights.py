@@ -25,11 +25,15 @@ class LoadReport:
     left_over: list[str]
 
     def __str__(self) -> str:
-        return f"{len(self.matched)} tensors matched, {len(self.missing)} missing, {len(self.left_over)} left over"
+        matched, missing, left_over = len(self.matched), len(self.missing), len(self.left_over)
+        return f"{matched} tensors matched, {missing} missing, {left_over} left over"
 
 
-def load_weights(module: nn.Module, path: str | Path) -> LoadReport:
-    """Fill `module` from a .pth or .safetensors file by name; under half matched is an error."""
+def load_weights(module: nn.Module, path: str | Path, *, strict: bool = False) -> LoadReport:
+    """Fill `module` from a .pth or .safetensors file by name.
+
+    Under half matched is an error; with `strict`, so is anything missing or left over.
+    """
     given = unwrapped(read_weights(Path(path)))
     wanted = module.state_dict()
     matched = [name for name, tensor in wanted.items() if name in given and given[name].shape == tensor.shape]
@@ -41,9 +45,12 @@ def load_weights(module: nn.Module, path: str | Path) -> LoadReport:
     if len(matched) * 2 < len(wanted):
         raise UserError(
             f"{path}: only {len(matched)} of the network's {len(wanted)} tensors are in this file with the "
-            f"same shape (the file has e.g. {next(iter(given), 'none')!r}, the network {next(iter(wanted))!r}); "
-            "is it made for this network?"
+            f"same shape (the file has e.g. {next(iter(given), 'none')!r}, the network "
+            f"{next(iter(wanted))!r}); is it made for this network?"
         )
+    if strict and (report.missing or report.left_over):
+        names = ", ".join([*report.missing, *report.left_over][:3])
+        raise UserError(f"{path}: does not fit this network ({report}), e.g. {names}")
     module.load_state_dict({name: given[name] for name in matched}, strict=False)
     return report
 
