@@ -151,6 +151,7 @@ def val_keys(dataset: Dataset) -> list[str]:
 
 def build_parts(config: RunConfig, dataset: Dataset, split: LabelSplit) -> dict[str, Any]:
     device = choose_device(config.train.device)
+    require_two_classes(dataset)
     cached = Cached(dataset, budget_bytes=int(config.train.cache_gb * 1e9) // max(1, config.train.workers))
     model = build_model(config.model, len(dataset.classes), seed=config.train.seed)
     train = keywords(config.train)
@@ -165,5 +166,29 @@ def build_parts(config: RunConfig, dataset: Dataset, split: LabelSplit) -> dict[
         "blur": GaussianBlur(probability=config.augment.blur),
         "device": device,
         "power": config.optimiser.power,
+        "about": about(config, dataset, split, model, device),
         **train,
     }
+
+
+def require_two_classes(dataset: Dataset) -> None:
+    if len(dataset.classes) < 2:
+        only = dataset.classes.names[0]
+        raise UserError(
+            f"the dataset has one class only, {only!r}: there is nothing to tell apart; "
+            "list a second one, such as the background"
+        )
+
+
+def about(
+    config: RunConfig, dataset: Dataset, split: LabelSplit, model: nn.Module, device: torch.device
+) -> list[str]:
+    """What a run is, in a few lines for the terminal."""
+    labelled = f"{len(split.labelled)} labelled images, {len(split.unlabelled)} unlabelled"
+    classes, validation = len(dataset.classes), len(dataset.keys("val"))
+    millions = sum(parameter.numel() for parameter in model.parameters()) / 1e6
+    return [
+        f"data:    {dataset.name}, {classes} classes; {labelled}, {validation} to validate",
+        f"network: {config.model.name}, {config.model.encoder}, {millions:.1f} million parameters, {device}",
+        f"method:  {config.method.name}, {config.train.iterations} iterations",
+    ]

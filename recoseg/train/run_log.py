@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from types import TracebackType
+from typing import Any
 
 import torch
 from rich.console import Console
@@ -60,6 +61,14 @@ class RunLog:
         self.progress.stop()
         self.writer.close()
 
+    def state(self) -> dict[str, Any]:
+        """Sums that are not written yet: without them a resumed run would log other means."""
+        return {"recent": self.recent.state(), "since_evaluation": self.since_evaluation.state()}
+
+    def restore(self, state: Mapping[str, Any], device: torch.device) -> None:
+        self.recent.restore(state["recent"], device)
+        self.since_evaluation.restore(state["since_evaluation"], device)
+
     def step(self, done: int, parts: Mapping[str, Tensor], rate: float) -> None:
         """Note the losses of iteration number `done`."""
         self.recent.add(parts)
@@ -105,6 +114,13 @@ class PartMeans:
     def __init__(self) -> None:
         self.sums: dict[str, Tensor] = {}
         self.count = 0
+
+    def state(self) -> dict[str, Any]:
+        return {"sums": dict(self.sums), "count": self.count}
+
+    def restore(self, state: Mapping[str, Any], device: torch.device) -> None:
+        self.sums = {name: value.to(device) for name, value in state["sums"].items()}
+        self.count = state["count"]
 
     def add(self, parts: Mapping[str, Tensor]) -> None:
         for name, value in parts.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -171,6 +172,34 @@ def test_a_run_that_ended_early_resumes_to_the_same_end(recoseg, tmp_path, tiny,
         assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "cut" / name).read_bytes()
 
 
+def test_ctrl_c_between_two_log_lines_resumes_to_the_same_logs(recoseg, tmp_path, tiny, monkeypatch) -> None:
+    slow_log = [*tiny, "--train.log-every=3", "--train.evaluate-every=4"]
+    assert recoseg("train", "--out", tmp_path / "whole", *slow_log).code == 0
+    original = trainer_module.poly
+
+    def press_ctrl_c(iteration, iterations, power):
+        if iteration == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+        return original(iteration, iterations, power)
+
+    monkeypatch.setattr(trainer_module, "poly", press_ctrl_c)
+    outcome = recoseg("train", "--out", tmp_path / "cut", *slow_log)
+    assert outcome.code == 130
+    assert "stopped after iteration 2; go on with: recoseg train --resume" in outcome.err
+    monkeypatch.setattr(trainer_module, "poly", original)
+    assert recoseg("train", "--resume", tmp_path / "cut").code == 0
+    for name in ("metrics.jsonl", "weights.safetensors"):
+        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "cut" / name).read_bytes()
+    logged = [
+        [
+            {key: value for key, value in line.items() if key != "seconds"}
+            for line in lines(tmp_path / run / "losses.jsonl")
+        ]
+        for run in ("whole", "cut")
+    ]
+    assert logged[0] == logged[1]
+
+
 def test_resuming_a_finished_run_changes_nothing_but_the_page(recoseg, tmp_path, tiny) -> None:
     assert recoseg("train", "--out", "run", *tiny).code == 0
     before = (tmp_path / "run" / "weights.safetensors").read_bytes()
@@ -217,3 +246,25 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path, tiny) -> None:
     state = torch.load(tmp_path / "run" / "state.pt", weights_only=True)
     assert state["iteration"] >= 1
     assert f"stopped after iteration {state['iteration']};" in err
+
+
+def test_one_class_only_is_a_clear_line(recoseg, photos, tiny) -> None:
+    (photos / "classes.json").write_text('{"names": ["leaf", "unknown"], "ignore_index": 1}')
+    settings = [word for word in tiny if not word.startswith("--data.")]
+    outcome = recoseg("train", "--data", photos, "--out", "run", *settings)
+    assert outcome.code == 1
+    assert "the dataset has one class only, 'leaf'" in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+def test_a_damaged_image_in_the_middle_of_training_is_one_line(recoseg, photos, tiny) -> None:
+    for path in (photos / "images").iterdir():
+        path.write_bytes(path.read_bytes()[:-300])
+    settings = [word for word in tiny if not word.startswith("--data.")]
+    for number, workers in enumerate((0, 1)):
+        outcome = recoseg(
+            "train", "--data", photos, "--out", f"run{number}", *settings, f"--train.workers={workers}"
+        )
+        assert outcome.code == 1
+        assert "damaged or cut short" in outcome.err
+        assert outcome.err.count("\n") == 1

@@ -1,0 +1,58 @@
+"""Every shipped config loads, says what it costs, and passes its settings to classes that know them."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields
+from pathlib import Path
+from typing import get_type_hints
+
+import pytest
+
+from recoseg.config import load
+from recoseg.config.parse import members
+from recoseg.config.settings import RunConfig
+from recoseg.data import DATASETS
+from recoseg.methods import METHODS
+from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
+
+CONFIGS = sorted((Path(__file__).parents[1] / "configs").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_a_shipped_config_loads_and_says_what_it_costs(path) -> None:
+    words = ["--data.root=."] if "folder" in path.read_text() else []
+    load(path, words)
+    header = [line for line in path.read_text().splitlines() if line.startswith("#")]
+    for word in ("command:", "hardware:", "time:"):
+        assert any(word in line for line in header), word
+
+
+def test_there_are_shipped_configs() -> None:
+    assert {"demo", "own_images", "scenes"} <= {path.stem for path in CONFIGS}
+
+
+def keyword_defaults(constructor) -> dict[str, object]:
+    parameters = inspect.signature(constructor).parameters.values()
+    return {p.name: p.default for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+
+
+@pytest.mark.parametrize(("section", "table"), [("data", DATASETS), ("method", METHODS)])
+def test_settings_are_the_keywords_of_the_class_with_the_same_defaults(section, table) -> None:
+    options = members(get_type_hints(RunConfig)[section])
+    assert set(options) == set(table)
+    for name, option in options.items():
+        known = keyword_defaults(table[name])
+        settings = {f.name: f.default for f in fields(option) if f.name != "name"}
+        assert set(settings) == set(known), name
+        for setting, default in settings.items():
+            if known[setting] is not inspect.Parameter.empty:
+                assert default == known[setting], (name, setting)
+
+
+def test_the_networks_settings_are_its_keywords_too() -> None:
+    known = keyword_defaults(DeepLabV3Plus)
+    option = members(get_type_hints(RunConfig)["model"])["deeplab_v3_plus"]
+    settings = {f.name: f.default for f in fields(option)}
+    for name in ("decoder_width", "separable", "dropout"):
+        assert settings[name] == known[name]
