@@ -29,7 +29,6 @@ def run(arguments: argparse.Namespace) -> int:
 def write_report(paths: Sequence[Path], page: Path | None = None, *, title: str | None = None) -> Path:
     """The page about these run folders; returns where it is."""
     from recoseg.build import trained_run
-    from recoseg.errors import UserError
     from recoseg.report.page import write_page
     from recoseg.report.pictures import spread, take_pictures
     from recoseg.report.run_view import view_run
@@ -39,9 +38,6 @@ def write_report(paths: Sequence[Path], page: Path | None = None, *, title: str 
     first = runs[0]
     views = []
     for other in runs:
-        if other.dataset.classes != first.dataset.classes:
-            both = f"{first.folder.path} and {other.folder.path}"
-            raise UserError(f"{both} were trained on different classes and cannot share a page")
         pictures = take_pictures(
             other.model, first.dataset, spread(first.val_keys, NUM_PICTURES), other.device
         )

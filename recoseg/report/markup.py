@@ -1,0 +1,52 @@
+"""HTML built so that escaping is the default: only what `tag` made, or what is marked, goes in as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+VOID_ELEMENTS = {"img", "input"}
+"""Those of ours that HTML never closes."""
+
+
+class Markup(str):
+    """Text that is HTML already; any other string is escaped where it is inserted."""
+
+    __slots__ = ()
+
+
+def tag(name: str, /, *content: str, **attributes: str | float | bool | None) -> Markup:
+    """An element. `class_` stands for class and `data_key` for data-key; False and None leave one out."""
+    opening = f"<{name}{''.join(attribute(key, value) for key, value in attributes.items())}>"
+    if name in VOID_ELEMENTS:
+        return Markup(opening)
+    return Markup(f"{opening}{joined(content)}</{name}>")
+
+
+def joined(content: Iterable[str]) -> Markup:
+    return Markup("".join(part if isinstance(part, Markup) else escape(part) for part in content))
+
+
+def attribute(key: str, value: str | float | bool | None) -> str:
+    if value is None or value is False:
+        return ""
+    name = key.rstrip("_").replace("_", "-")
+    return f" {name}" if value is True else f' {name}="{escape(str(value))}"'
+
+
+def unseen(text: str) -> Markup:
+    """Text for screen readers where the eye has colour or position instead."""
+    return tag("span", text, class_="unseen")
+
+
+def run_colour(index: int) -> str:
+    """The CSS class that sets the colour of run number `index`; there are eight, then they repeat."""
+    return f"run-{index % 8 + 1}"
+
+
+def legend(names: Iterable[str]) -> Markup:
+    """Which colour is which run."""
+    items = (
+        tag("li", tag("span", class_="dash"), name, class_=run_colour(i)) for i, name in enumerate(names)
+    )
+    return tag("ul", *items, class_="legend")

@@ -1,0 +1,109 @@
+"""The first thing one reads: how good each run is, and from how many labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from recoseg.report.markup import Markup, joined, run_colour, tag
+from recoseg.report.numbers import DASH, count, how_many, percent, points
+from recoseg.report.run_view import RunView
+
+
+def summary(runs: Sequence[RunView]) -> Markup:
+    shown = facts(runs[0]) if len(runs) == 1 else comparison(runs)
+    return joined([shown, absence_note(runs)])
+
+
+def facts(run: RunView) -> Markup:
+    """One run: its numbers, the mean IoU large."""
+    main, *others = measures(run)
+    return tag("dl", fact(*main, class_="main"), *(fact(*other) for other in others), class_="facts")
+
+
+def fact(name: str, value: str, *, class_: str | None = None) -> Markup:
+    return tag("div", tag("dt", name), tag("dd", value), class_=class_)
+
+
+def comparison(runs: Sequence[RunView]) -> Markup:
+    """Several runs: a row each, with differences to the first."""
+    headings = ["Run", *(name for name, _ in measures(runs[0]))]
+    rows = [comparison_row(number, runs) for number in range(len(runs))]
+    head = tag("thead", tag("tr", *(tag("th", name, scope="col") for name in headings)))
+    table = tag("table", head, tag("tbody", *rows), class_="comparison")
+    return joined([tag("p", standing(runs), class_="lead"), table])
+
+
+def comparison_row(number: int, runs: Sequence[RunView]) -> Markup:
+    (heading, value), *others = measures(runs[number])
+    best = value == percent(best_mean_iou(runs)) and mean_iou(runs[number]) is not None
+    first = tag("td", tag("strong" if best else "span", value), gain(number, runs), data_label=heading)
+    name = tag("th", tag("span", class_="dash"), runs[number].name, scope="row", class_=run_colour(number))
+    return tag("tr", name, first, *(tag("td", text, data_label=label) for label, text in others))
+
+
+def gain(number: int, runs: Sequence[RunView]) -> Markup:
+    """How many points the run is above the first, which has no such number."""
+    mine, first = mean_iou(runs[number]), mean_iou(runs[0])
+    if number == 0 or mine is None or first is None:
+        return tag("small")  # keeps the numbers in line
+    return tag("small", points(mine - first), title=f"points, compared with {runs[0].name}")
+
+
+def measures(run: RunView) -> list[tuple[str, str]]:
+    """(what, how much), the most important first."""
+    accuracy = run.scores["accuracy"] if run.scores else None
+    return [
+        ("Mean IoU", percent(mean_iou(run))),
+        ("Pixel accuracy", percent(accuracy)),
+        ("Iterations", count(run.iterations)),
+        ("Labelled images", count(run.num_labelled)),
+        ("Unlabelled images", count(run.num_unlabelled)),
+        ("Classes in the mean", f"{num_counted(run)} of {len(run.classes)}" if run.scores else DASH),
+    ]
+
+
+def mean_iou(run: RunView) -> float | None:
+    return run.scores["mean_iou"] if run.scores else None
+
+
+def best_mean_iou(runs: Sequence[RunView]) -> float | None:
+    return max((value for run in runs if (value := mean_iou(run)) is not None), default=None)
+
+
+def num_counted(run: RunView) -> int:
+    return len(run.classes) - len(absent(run))
+
+
+def absent(run: RunView) -> list[str]:
+    """Classes that have no IoU although the run was evaluated."""
+    iou = run.scores["iou"] if run.scores else ()
+    return [name for name, value in zip(run.classes.names, iou, strict=False) if value is None]
+
+
+def standing(runs: Sequence[RunView]) -> str:
+    """Who leads, in a sentence."""
+    best = best_mean_iou(runs)
+    if best is None:
+        return "No run has been evaluated yet."
+    leaders = [run.name for run in runs if mean_iou(run) == best]
+    if len(leaders) > 1:
+        return f"{' and '.join(leaders)} share the highest mean IoU, {percent(best)}."
+    return f"{leaders[0]} has the highest mean IoU, {percent(best)}."
+
+
+def absence_note(runs: Sequence[RunView]) -> Markup:
+    """Says which classes the mean leaves out, and why."""
+    waiting = [run.name for run in runs if not run.scores]
+    notes = [f"Not evaluated yet: {', '.join(waiting)}."] if waiting else []
+    for run in runs:
+        if names := absent(run):
+            whose = f"{run.name}: " if len(runs) > 1 else ""
+            left = f"{how_many(len(names), 'class')} in neither truth nor prediction, left out of the mean"
+            notes.append(f"{whose}{left}: {some(names)}.")
+    return joined(tag("p", note, class_="note") for note in notes)
+
+
+def some(names: Sequence[str], most: int = 8) -> str:
+    """The first few, and how many more."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -1,0 +1,47 @@
+import json
+
+import pytest
+
+from recoseg.errors import UserError
+from recoseg.report.run_view import view_run
+from recoseg.splits.split_file import LabelSplit
+from recoseg.train.run_folder import RunFolder, append_line
+from recoseg.types import ClassInfo
+
+CLASSES = ClassInfo(("road",), ((1, 2, 3),))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    split = LabelSplit(("a", "b"), ("c", "d", "e"), dataset="scenes", fingerprint="f", builder="few_images")
+    return RunFolder.create(tmp_path / "run", config_yaml="lr: 0.1\n", split=split)
+
+
+def view(folder):
+    return view_run(folder, name="mine", classes=CLASSES, pictures=(), command="recoseg train")
+
+
+def test_a_run_that_has_just_begun_has_no_scores(folder):
+    run = view(folder)
+    assert (run.num_labelled, run.num_unlabelled, run.config_yaml) == (2, 3, "lr: 0.1\n")
+    assert (run.metrics, run.losses, run.scores, run.iterations) == ([], [], None, 0)
+
+
+def test_the_scores_are_those_of_the_last_evaluation(folder):
+    append_line(folder.metrics, {"iteration": 10, "mean_iou": 0.5})
+    append_line(folder.metrics, {"iteration": 20, "mean_iou": 0.25})
+    append_line(folder.losses, {"iteration": 25, "loss": 1.0})
+    run = view(folder)
+    assert run.scores == {"iteration": 20, "mean_iou": 0.25}
+    assert run.iterations == 25
+
+
+def test_a_line_that_a_crash_cut_short_is_passed_over(folder):
+    folder.losses.write_text(json.dumps({"iteration": 5, "loss": 1.0}) + '\n{"iteration": 1')
+    assert view(folder).losses == [{"iteration": 5, "loss": 1.0}]
+
+
+def test_a_run_without_a_split_is_a_clear_error(folder):
+    folder.split.unlink()
+    with pytest.raises(UserError, match=r"no split file at .*split\.json"):
+        view(folder)
