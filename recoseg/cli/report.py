@@ -45,7 +45,7 @@ def write_report(paths: Sequence[Path], page: Path | None = None, *, title: str 
             view_run(
                 other.folder,
                 name=other.folder.path.name,
-                classes=first.dataset.classes,
+                classes=other.dataset.classes,
                 pictures=pictures,
                 command=f"recoseg train --config {other.folder.config}",
             )

@@ -1,0 +1,1 @@
+"""Tensors in, one differentiable number out."""
