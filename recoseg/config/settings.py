@@ -43,7 +43,7 @@ class ScenesData:
     num_train: int = setting(256, "number of training images", at_least=1)
     num_val: int = setting(64, "number of validation images", at_least=1)
     num_test: int = setting(0, "number of test images", at_least=0)
-    seed: int = setting(0, "seed of the drawings", at_least=0)
+    seed: int = setting(0, "seed of the drawings", at_least=0, at_most=2**32 - 1)
 
 
 @dataclass(frozen=True, kw_only=True)
