@@ -73,6 +73,7 @@ class RunLog:
         """Note the losses of iteration number `done`."""
         self.recent.add(parts)
         self.since_evaluation.add(parts)
+        self.progress.update(self.task, completed=done)
         if done % self.log_every and done != self.iterations:
             return
         means = self.recent.take()
@@ -88,7 +89,7 @@ class RunLog:
     def show(self, done: int, loss: float, seconds: float) -> None:
         steps_per_second = (done - self.start) / max(seconds, 1e-9)
         speed = f"{steps_per_second * self.images_per_step:.1f} images/s"
-        self.progress.update(self.task, completed=done, loss=f"loss {loss:.3f}", speed=speed)
+        self.progress.update(self.task, loss=f"loss {loss:.3f}", speed=speed)
         now = time.monotonic()
         if not self.console.is_terminal and now - self.last_line >= PLAIN_LINE_SECONDS:
             left = (self.iterations - done) / max(steps_per_second, 1e-9)
