@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from recoseg.models.encoders import Encoder
-from recoseg.models.encoders.mobilenet_v2 import initialise
+from recoseg.models.initialise import initialise
 from recoseg.models.layers import ASPP, Normalise, conv_norm_relu, resize
 from recoseg.types import ModelOutput
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from recoseg.models.encoders.base import Encoder, EncoderOutput
+from recoseg.models.initialise import initialise
 
 # expansion, output channels, blocks, stride of the first block
 STAGES = (
@@ -77,11 +78,3 @@ class MobileNetV2(Encoder):
     def forward(self, images: Tensor) -> EncoderOutput:
         low = self.features[:NUM_LOW](images)
         return EncoderOutput(low=low, high=self.features[NUM_LOW:](low))
-
-
-def initialise(module: nn.Module) -> None:
-    """The start that He et al. (2015) propose; BatchNorm starts as the identity by itself."""
-    if isinstance(module, nn.Conv2d):
-        nn.init.kaiming_normal_(module.weight, mode="fan_out")
-        if module.bias is not None:
-            nn.init.zeros_(module.bias)
