@@ -1,39 +1,51 @@
-"""DeepLabV3+ (Chen et al., 2018): ASPP on deep features, joined with fine ones, and a classifier."""
+"""DeepLabV3+ (Chen et al., 2018): ASPP on deep features, joined with fine ones, and two heads on them."""
 
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from recoseg.models.base import SegmentationNetwork
 from recoseg.models.encoders import Encoder
+from recoseg.models.heads import convolved_head
 from recoseg.models.initialise import initialise
 from recoseg.models.layers import ASPP, Normalise, conv_norm_relu, resize
 from recoseg.types import ModelOutput
 
 LOW_CHANNELS = 48
+RATES = {8: (12, 24, 36), 16: (6, 12, 18), 32: (3, 6, 9)}
+"""Output stride of the encoder -> dilations of ASPP: they span the same part of the image."""
 
 
-class DeepLabV3Plus(nn.Module):
-    """Images in [0, 1], (B, 3, H, W) -> logits (B, K, H/4, W/4)."""
+class DeepLabV3Plus(SegmentationNetwork):
+    """Images in [0, 1], (B, 3, H, W) -> logits (B, K, H/4, W/4), and features (B, D, H/4, W/4) if asked for.
+
+    Both heads read the same decoder output of `decoder_width` + 48 channels, 304 in the paper.
+    """
 
     def __init__(
         self,
         *,
         encoder: Encoder,
         num_classes: int,
+        feature_channels: int | None = None,
         decoder_width: int = 256,
         separable: bool = False,
         dropout: float = 0.1,
     ) -> None:
         super().__init__()
         self.normalise = Normalise()
+        rates = RATES[encoder.output_stride]
         self.aspp = ASPP(
-            encoder.high_channels, decoder_width, rates=(6, 12, 18), separable=separable, dropout=dropout
+            encoder.high_channels, decoder_width, rates=rates, separable=separable, dropout=dropout
         )
         self.low = conv_norm_relu(encoder.low_channels, LOW_CHANNELS, kernel=1)
-        self.classifier = nn.Sequential(
-            conv_norm_relu(decoder_width + LOW_CHANNELS, decoder_width, separable=separable),
-            nn.Conv2d(decoder_width, num_classes, 1),
+        decoded = decoder_width + LOW_CHANNELS
+        self.classifier = convolved_head(decoded, decoder_width, num_classes, separable=separable)
+        self.representation = (
+            convolved_head(decoded, decoder_width, feature_channels, separable=separable)
+            if feature_channels
+            else None
         )
         self.apply(initialise)
         self.encoder = encoder  # after apply: it comes initialised, or pretrained
@@ -43,4 +55,5 @@ class DeepLabV3Plus(nn.Module):
         low = self.low(encoded.low)  # (B, 48, H/4, W/4)
         high = resize(self.aspp(encoded.high), low.shape[2:])
         decoded = torch.cat([high, low], dim=1)  # (B, width + 48, H/4, W/4)
-        return ModelOutput(logits=self.classifier(decoded))
+        features = self.representation(decoded) if self.representation is not None else None
+        return ModelOutput(logits=self.classifier(decoded), features=features)

@@ -67,7 +67,9 @@ def test_hostile_and_broken_files_are_refused_and_run_nothing(tmp_path, monkeypa
         torch.save({"a": Hostile()}, path)
     else:
         path.write_bytes(
-            {"pickle": pickle.dumps(Hostile()), "text": b"hello there", "empty": b""}.get(kind, b"\x08junk")
+            {"pickle": pickle.dumps(Hostile(), protocol=2), "text": b"hello there", "empty": b""}.get(
+                kind, b"\x08junk"
+            )
         )
     with pytest.raises(UserError, match="not a readable weights file"):
         load_weights(small(), path)

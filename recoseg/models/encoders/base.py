@@ -1,4 +1,4 @@
-"""What a decoder needs of an encoder: fine features at stride 4 and deep ones at stride 16."""
+"""What a decoder needs of an encoder: fine features at stride 4, and deep ones at its output stride."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 @dataclass(frozen=True)
 class EncoderOutput:
     low: Tensor  # (B, low_channels, H/4, W/4)
-    high: Tensor  # (B, high_channels, H/16, W/16)
+    high: Tensor  # (B, high_channels, H/s, W/s) at output stride s
 
 
 class Encoder(nn.Module, ABC):
@@ -19,6 +19,7 @@ class Encoder(nn.Module, ABC):
 
     low_channels: int
     high_channels: int
+    output_stride: int
 
     @abstractmethod
     def forward(self, images: Tensor) -> EncoderOutput:

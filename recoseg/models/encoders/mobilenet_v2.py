@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from recoseg.errors import UserError
 from recoseg.models.encoders.base import Encoder, EncoderOutput
 from recoseg.models.initialise import initialise
 
@@ -56,6 +57,9 @@ class MobileNetV2(Encoder):
 
     def __init__(self, *, output_stride: int = 16) -> None:
         super().__init__()
+        if output_stride not in (8, 16, 32):
+            raise UserError(f"MobileNetV2 has output stride 8, 16 or 32, not {output_stride}")
+        self.output_stride = output_stride
         layers: list[nn.Module] = [conv_norm_relu6(3, 32, stride=2)]
         channels, reached, dilation = 32, 2, 1
         for expansion, outputs, blocks, first_stride in STAGES:

@@ -74,6 +74,7 @@ class ResNet(Encoder):
         super().__init__()
         if output_stride not in (8, 16, 32):
             raise UserError(f"a ResNet has output stride 8, 16 or 32, not {output_stride}")
+        self.output_stride = output_stride
         channels = 64 if stem == "plain" else 128
         self.conv1 = nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False) if stem == "plain" else deep_stem()
         self.bn1 = nn.BatchNorm2d(channels)

@@ -1,0 +1,52 @@
+"""DeepLabV2 (Chen et al., 2017): four dilated convolutions on the encoder's output, summed."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from recoseg.models.base import SegmentationNetwork
+from recoseg.models.encoders import Encoder
+from recoseg.models.initialise import initialise
+from recoseg.models.layers import Normalise
+from recoseg.types import ModelOutput
+
+RATES = (6, 12, 18, 24)
+
+
+class SummedPyramid(nn.Module):
+    """The sum of 3x3 convolutions of several dilations: DeepLabV2's classifier."""
+
+    def __init__(self, inputs: int, outputs: int, *, rates: tuple[int, ...]) -> None:
+        super().__init__()
+        self.branches = nn.ModuleList(
+            nn.Conv2d(inputs, outputs, 3, padding=rate, dilation=rate) for rate in rates
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        first, *others = (branch(x) for branch in self.branches)
+        total: Tensor = first
+        for other in others:
+            total = total + other
+        return total
+
+
+class DeepLabV2(SegmentationNetwork):
+    """Images in [0, 1], (B, 3, H, W) -> logits (B, K, H/s, W/s) at the encoder's stride s, 8 in the paper.
+
+    The representation head is one 1x1 convolution on the encoder's output.
+    """
+
+    def __init__(self, *, encoder: Encoder, num_classes: int, feature_channels: int | None = None) -> None:
+        super().__init__()
+        self.normalise = Normalise()
+        self.classifier = SummedPyramid(encoder.high_channels, num_classes, rates=RATES)
+        self.representation = (
+            nn.Conv2d(encoder.high_channels, feature_channels, 1) if feature_channels else None
+        )
+        self.apply(initialise)
+        self.encoder = encoder  # after apply: it comes initialised, or pretrained
+
+    def forward(self, images: Tensor) -> ModelOutput:
+        encoded = self.encoder(self.normalise(images)).high
+        features = self.representation(encoded) if self.representation is not None else None
+        return ModelOutput(logits=self.classifier(encoded), features=features)
