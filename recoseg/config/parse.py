@@ -127,6 +127,8 @@ def parse_scalar(kind: type, value: object, path: str) -> Any:
     text = str(value).strip()
     if kind is str and isinstance(value, str):
         return value
+    if kind is str and isinstance(value, int | float) and not isinstance(value, bool):
+        return text  # YAML takes `pixels: 1` and `fraction: 0.5` for numbers
     if kind is bool and text.lower() in TRUE_WORDS + FALSE_WORDS:
         return text.lower() in TRUE_WORDS
     if kind in (int, float) and not isinstance(value, bool):

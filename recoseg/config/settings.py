@@ -62,6 +62,43 @@ class FolderData:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PascalVOCData:
+    """Pascal VOC 2012 as its owner publishes it, see docs/datasets.md."""
+
+    name: Literal["pascal_voc"] = "pascal_voc"
+    root: str = setting(REQUIRED, "VOC2012, VOCdevkit, or the folder that holds it", is_path=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CityscapesData:
+    """Cityscapes as its owner publishes it, see docs/datasets.md."""
+
+    name: Literal["cityscapes"] = "cityscapes"
+    root: str = setting(REQUIRED, "the folder that holds leftImg8bit/ and gtFine/", is_path=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SunRGBDData:
+    """SUN RGB-D with 37 classes, see docs/datasets.md."""
+
+    name: Literal["sun_rgbd"] = "sun_rgbd"
+    root: str = setting(REQUIRED, "the folder that holds the folders of images and labels", is_path=True)
+    split: Literal["paper", "original"] = setting(
+        "paper", "paper: 9,860 images to train on and 475 to validate on; original: 5,285 and 5,050"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CamVidData:
+    """CamVid with 11 classes, see docs/datasets.md."""
+
+    name: Literal["camvid"] = "camvid"
+    root: str = setting(
+        REQUIRED, "the folder that holds train/ and trainannot/, or the owner's 32 colours", is_path=True
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class SplitSettings:
     """Which labels the run may see."""
 
@@ -69,7 +106,37 @@ class SplitSettings:
         None, "a split file to use; otherwise the split is drawn and saved in the run folder", is_path=True
     )
     labels: int | None = setting(
-        None, "number of labelled training images to use, drawn at random; all if none", at_least=1
+        None,
+        "number of labelled training images to use, drawn by the paper's rule: many classes in each, rare "
+        "classes as often as others; all if none",
+        at_least=1,
+    )
+    images_per_class: int | None = setting(
+        None,
+        "draw until every class is in this many images; beside labels: in this many of them",
+        at_least=1,
+    )
+    fraction: str | None = setting(None, "in place of labels: a share of the labelled images, such as 1/8")
+    min_classes: int | None = setting(
+        None,
+        "classes that an image must have to be drawn; if none, the paper's: cityscapes 12, pascal_voc 3, "
+        "else 1 (a prepared dataset is a folder: give it, or a partition)",
+        at_least=1,
+    )
+    random: bool = setting(False, "draw the images without regard to their classes")
+    partition: str | None = setting(
+        None, "a partition of the paper's tables, such as cityscapes-20, voc-60, voc-1323 or sun-50"
+    )
+    labelled_list: str | None = setting(
+        None,
+        "a published list of the labelled images: one key or path a line, or 'image label' paths",
+        is_path=True,
+    )
+    unlabelled_list: str | None = setting(
+        None, "a list of the unlabelled images; if none, all that are not in labelled_list", is_path=True
+    )
+    pixels: str | None = setting(
+        None, "labelled pixels of each class in each labelled image: 1, or a percentage such as 5%"
     )
     seed: int = setting(0, "seed of the draw", at_least=0)
 
@@ -94,7 +161,9 @@ class DeepLabV3PlusModel:
     """DeepLabV3+ (Chen et al., 2018), the paper's network."""
 
     name: Literal["deeplab_v3_plus"] = "deeplab_v3_plus"
-    encoder: str = setting("mobilenet_v2", "the encoder: mobilenet_v2")
+    encoder: str = setting(
+        "mobilenet_v2", "mobilenet_v2, resnet18, resnet34, resnet50, resnet101, resnet50_deep, resnet101_deep"
+    )
     pretrained: str | None = setting(
         None, "encoder weights: a .pth or .safetensors file; none starts from random ones", is_path=True
     )
@@ -141,7 +210,9 @@ class TrainSettings:
 class RunConfig:
     """All that decides the outcome of a run."""
 
-    data: ScenesData | FolderData = field(default_factory=ScenesData)
+    data: ScenesData | FolderData | PascalVOCData | CityscapesData | SunRGBDData | CamVidData = field(
+        default_factory=ScenesData
+    )
     split: SplitSettings = field(default_factory=SplitSettings)
     augment: AugmentSettings = field(default_factory=AugmentSettings)
     model: DeepLabV3PlusModel = field(default_factory=DeepLabV3PlusModel)

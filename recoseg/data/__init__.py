@@ -1,9 +1,22 @@
 """Datasets by name: files -> images and labels."""
 
-from recoseg.data.base import Dataset
-from recoseg.data.folder import Folder
-from recoseg.data.scenes import Scenes
+from collections.abc import Callable
 
-DATASETS: dict[str, type[Scenes] | type[Folder]] = {"scenes": Scenes, "folder": Folder}
+from recoseg.data.base import Dataset
+from recoseg.data.camvid import CamVid
+from recoseg.data.cityscapes import Cityscapes
+from recoseg.data.folder import Folder
+from recoseg.data.pascal_voc import PascalVOC
+from recoseg.data.scenes import Scenes
+from recoseg.data.sun_rgbd import SunRGBD
+
+DATASETS: dict[str, Callable[..., Dataset]] = {
+    "scenes": Scenes,
+    "folder": Folder,
+    "pascal_voc": PascalVOC,
+    "cityscapes": Cityscapes,
+    "sun_rgbd": SunRGBD,
+    "camvid": CamVid,
+}
 
 __all__ = ["DATASETS", "Dataset"]

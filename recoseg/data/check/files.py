@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +12,7 @@ from recoseg.data.files import Entry, size_problem
 from recoseg.data.image_files import read_label_pixels, read_rgb
 from recoseg.data.label_codes import LabelCode
 from recoseg.data.problem import FileError, Problem
-from recoseg.errors import UserError
+from recoseg.data.worker_processes import in_processes
 from recoseg.types import IGNORE
 
 FEW_FILES = 300  # starting worker processes takes longer than reading these
@@ -81,20 +77,4 @@ def check_files(
     entries: Mapping[str, Entry], code: LabelCode | None, *, num_workers: int
 ) -> Iterator[FileResult]:
     """The result of every key, in order; `num_workers` up to 1 reads in this process."""
-    checker = FileChecker(code)
-    if num_workers <= 1 or len(entries) < FEW_FILES:
-        yield from map(checker, entries.items())
-        return
-    # A fresh process a worker: forking one that has threads, as this may, can hang.
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(num_workers, mp_context=context, initializer=leave_interrupts_to_the_parent)
-    try:
-        yield from pool.map(checker, entries.items(), chunksize=16)
-    except BrokenProcessPool:
-        raise UserError("a worker process died, perhaps for lack of memory; try --workers 1") from None
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def leave_interrupts_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return in_processes(FileChecker(code), entries.items(), num_workers=num_workers, few=FEW_FILES)

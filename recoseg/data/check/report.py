@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,8 @@ from recoseg.data.files import Entry, FileDataset
 from recoseg.data.folder.dataset import FolderPlan, plan_folder
 from recoseg.data.label_codes import LabelCode
 from recoseg.data.problem import Problem
+from recoseg.data.worker_processes import Progress
 from recoseg.types import ClassInfo
-
-Progress = Callable[[int, int], None]  # files read, files in all
 
 
 @dataclass(frozen=True)
