@@ -1,7 +1,7 @@
-"""Read every file of a folder dataset; list its classes and all that is wrong.
+"""Read every file of a dataset; list its classes and all that is wrong.
 
-DATA holds images/ and labels/, and perhaps train.txt, val.txt, test.txt and classes.json. Nothing is
-written there. The exit code is 1 when anything is wrong.
+DATA holds images/ and labels/, and perhaps train.txt, val.txt, test.txt and classes.json; or, with
+--dataset, what its owner publishes. Nothing is written there. The exit code is 1 when anything is wrong.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recoseg.errors import UserError
@@ -31,6 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     default = min(os.cpu_count() or 1, 8)
     parser.add_argument("data", metavar="DATA", help="the folder to check")
     parser.add_argument(
+        "--dataset",
+        default="folder",
+        metavar="NAME",
+        help="what it holds, such as cityscapes (default folder)",
+    )
+    parser.add_argument(
         "--workers",
         type=int,
         default=default,
@@ -41,28 +48,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the report; 1 if it has any problem."""
-    from pathlib import Path
-
     from rich.console import Console
-
-    from recoseg.data.check.report import check_folder
 
     if arguments.workers < 1:
         raise UserError(f"--workers must be at least 1, not {arguments.workers}")
     with progress_of(Console(stderr=True)) as progress:
-        report = check_folder(Path(arguments.data), num_workers=arguments.workers, progress=progress)
+        report = checked(arguments.dataset, arguments.data, arguments.workers, progress)
     show(report, Console(highlight=False))
     return 1 if report.problems else 0
 
 
+def checked(name: str, root: str, num_workers: int, progress: Callable[[int, int], None]) -> CheckReport:
+    """A folder dataset is checked as it lies there; others once their adapter has found their files."""
+    from recoseg.cli.dataset_words import open_dataset
+    from recoseg.data.check.report import check_dataset, check_folder
+
+    if name == "folder":
+        return check_folder(Path(root), num_workers=num_workers, progress=progress)
+    return check_dataset(open_dataset(name, root), num_workers=num_workers, progress=progress)
+
+
 @contextmanager
-def progress_of(console: Console) -> Iterator[Callable[[int, int], None]]:
-    """What to call with files read and files in all: a bar on a terminal, now and then a line elsewhere."""
+def progress_of(
+    console: Console, *, doing: str = "reading files", did: str = "read"
+) -> Iterator[Callable[[int, int], None]]:
+    """What to call with files done and files in all: a bar on a terminal, now and then a line elsewhere."""
     if console.is_terminal:
         from rich.progress import Progress
 
         with Progress(console=console, transient=True) as bar:
-            task = bar.add_task("reading files", total=None)
+            task = bar.add_task(doing, total=None)
             yield lambda done, total: bar.update(task, completed=done, total=total)
         return
     last = time.monotonic()
@@ -71,7 +86,7 @@ def progress_of(console: Console) -> Iterator[Callable[[int, int], None]]:
         nonlocal last
         if time.monotonic() - last >= SECONDS_BETWEEN_LINES:
             last = time.monotonic()
-            console.print(f"read {done} of {total} images", highlight=False)
+            console.print(f"{did} {done} of {total} images", highlight=False)
 
     yield line
 

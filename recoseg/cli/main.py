@@ -18,6 +18,9 @@ COMMANDS = {
     "train": "recoseg.cli.train",
     "report": "recoseg.cli.report",
     "check": "recoseg.cli.check",
+    "prepare": "recoseg.cli.prepare",
+    "split": "recoseg.cli.split",
+    "describe": "recoseg.cli.describe",
 }
 """name -> module: its docstring's first line is its help, and it has `add_arguments(parser)` and
 `run(arguments) -> exit code`.

@@ -1,0 +1,57 @@
+"""The words of a command line that say which dataset is meant."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from recoseg.errors import UserError
+from recoseg.lookup import did_you_mean
+
+if TYPE_CHECKING:
+    from recoseg.data.files import FileDataset
+
+USAGE = "DATA [--dataset NAME] [--data.NAME VALUE ...]"
+
+
+def open_dataset(name: str, root: str, settings: Sequence[str] = ()) -> FileDataset:
+    """The dataset `name` at `root`; `settings` are words such as --data.split original."""
+    from recoseg.build import build_dataset
+    from recoseg.config import load
+    from recoseg.data.files import FileDataset
+
+    for word in settings:
+        if word.startswith("--") and not word.startswith("--data."):
+            raise UserError(
+                f"unexpected argument {word!r}; only settings of the dataset, --data.NAME, belong here"
+            )
+    if name == "scenes":
+        raise UserError("the scenes are drawn when needed; they have no files")
+    dataset = build_dataset(load(None, [f"--data.name={name}", f"--data.root={root}", *settings]).data)
+    if not isinstance(dataset, FileDataset):
+        raise AssertionError(f"{name} has a root but no files")
+    return dataset
+
+
+def add_dataset(parser: argparse.ArgumentParser) -> None:
+    """`--dataset`. DATA itself stays with the settings: argparse would take their values for it."""
+    parser.add_argument(
+        "--dataset", metavar="NAME", help="what DATA holds, such as cityscapes (default folder); or scenes"
+    )
+
+
+def data_settings(arguments: argparse.Namespace, options: Sequence[str]) -> list[str]:
+    """Settings of the config that name the dataset; `options` are what the command knows besides."""
+    words = list(arguments.settings)
+    named = [words.pop(0)] if words and not words[0].startswith("--") else []
+    for word in words:
+        name = word.partition("=")[0]
+        if word.startswith("--") and name != "--data" and not name.startswith("--data."):
+            raise UserError(f"unexpected argument {name!r}{did_you_mean(name, options)}")
+    if arguments.dataset:
+        places = [f"--data.root={place}" for place in named]
+        return [f"--data.name={arguments.dataset}", *places, *words]
+    if not named and not any(word.partition("=")[0] in ("--data", "--data.name") for word in words):
+        raise UserError("which data? Give a folder with images/ and labels/, or --dataset NAME")
+    return [f"--data={place}" for place in named] + words

@@ -1,0 +1,98 @@
+"""Bring a dataset to another size, once, as an ordinary folder dataset.
+
+Without a size, Cityscapes gets the paper's 512x1024 and SUN RGB-D its 384x512; others keep theirs. Images
+are averaged by area, labels take the nearest pixel. The same command goes on where an earlier one
+stopped. The exit code is 1 when a file had to be left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recoseg.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from recoseg.data.prepare import Prepared, Resize
+
+TAKES_SETTINGS = True
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = (
+        "recoseg prepare DATASET SRC DST [--height H --width W | --scale S] [--data.name VALUE ...]"
+    )
+    parser.add_argument("dataset", metavar="DATASET", help="such as cityscapes; folder for your own images")
+    parser.add_argument("source", metavar="SRC", help="the folder that holds it; nothing is written there")
+    parser.add_argument("destination", metavar="DST", help="the folder to make")
+    parser.add_argument("--height", type=int, metavar="H", help="height of all images in pixels")
+    parser.add_argument("--width", type=int, metavar="W", help="width of all images in pixels")
+    parser.add_argument("--scale", type=float, metavar="S", help="factor for each; 1 keeps the sizes")
+    parser.add_argument(
+        "--filter", default="area", metavar="NAME", help="for images: area (default) or antialias"
+    )
+    parser.add_argument("--format", default="png", metavar="NAME", help="of images: png (default) or jpg")
+    default = min(os.cpu_count() or 1, 8)
+    parser.add_argument(
+        "--workers", type=int, default=default, metavar="N", help=f"processes at work (default {default})"
+    )
+    parser.epilog = "The settings of a dataset, such as --data.split, are those of recoseg train --help."
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prepares the dataset; 1 if anything had to be left out."""
+    from rich.console import Console
+
+    from recoseg.cli.check import progress_of, show_problems
+    from recoseg.cli.dataset_words import open_dataset
+    from recoseg.data.prepare import prepare
+
+    if arguments.workers < 1:
+        raise UserError(f"--workers must be at least 1, not {arguments.workers}")
+    resize = resize_of(arguments)
+    dataset = open_dataset(arguments.dataset, arguments.source, arguments.settings)
+    try:
+        with progress_of(Console(stderr=True), doing="preparing images", did="prepared") as progress:
+            prepared = prepare(
+                dataset,
+                source=Path(arguments.source),
+                destination=Path(arguments.destination),
+                resize=resize,
+                format=arguments.format,
+                num_workers=arguments.workers,
+                progress=progress,
+            )
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("stopped; the same command goes on from here") from None
+    console = Console(highlight=False)
+    show(prepared, Path(arguments.destination), console)
+    if prepared.problems:
+        show_problems(prepared.problems, console)
+    return 1 if prepared.problems else 0
+
+
+def resize_of(arguments: argparse.Namespace) -> Resize:
+    """What was asked for, or else the paper's size."""
+    from recoseg.data.prepare import PAPER_SIZES, Resize
+
+    height, width = arguments.height, arguments.width
+    if (height is None) != (width is None):
+        raise UserError("give both --height and --width, or --scale for one factor")
+    size = (height, width) if height is not None else None
+    if size is None and arguments.scale is None:
+        size = PAPER_SIZES.get(arguments.dataset)
+    return Resize(size=size, scale=arguments.scale, filter=arguments.filter)
+
+
+def show(prepared: Prepared, destination: Path, console: Console) -> None:
+    kept = f", {prepared.num_kept} of them before" if prepared.num_kept else ""
+    console.print(f"{destination}: {prepared.num_images} images are ready{kept}", soft_wrap=True)
+    if prepared.problems:
+        left_out = f"{len(prepared.problems)} left out of its lists; mend these and run the command again:"
+        console.print(left_out, style="bold red", soft_wrap=True)
+    else:
+        console.print(f"to train on it: recoseg train --data {destination}", soft_wrap=True)
