@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -23,6 +24,7 @@ from recoseg.config.settings import (
 from recoseg.data import DATASETS
 from recoseg.data.base import Dataset
 from recoseg.data.cached import Cached
+from recoseg.data.worker_processes import Progress
 from recoseg.errors import UserError
 from recoseg.loaders import Crops
 from recoseg.lookup import lookup
@@ -31,8 +33,10 @@ from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
 from recoseg.models.encoders import ENCODERS
 from recoseg.models.weights import load_weights
 from recoseg.seeds import seed_for
-from recoseg.splits.few_images import all_labels, random_images
+from recoseg.splits.class_index import ClassCounter
+from recoseg.splits.request import SplitRequest
 from recoseg.splits.split_file import LabelSplit
+from recoseg.splits.visible import VisibleLabels
 from recoseg.train.run_folder import RunFolder
 from recoseg.train.trainer import Trainer
 
@@ -46,16 +50,31 @@ def build_dataset(section: Any) -> Dataset:
     return lookup(DATASETS, section.name, what="dataset")(**keywords(section))
 
 
-def build_split(section: SplitSettings, dataset: Dataset) -> LabelSplit:
-    if section.file is not None:
-        if section.labels is not None:
-            raise UserError("split.labels has no effect beside split.file: give one of them")
-        split = LabelSplit.load(Path(section.file))
+def build_split(
+    section: SplitSettings,
+    dataset: Dataset,
+    *,
+    num_workers: int | None = None,
+    progress: Progress | None = None,
+) -> LabelSplit:
+    """The split of a file, or a new one; reading labels for it may take `num_workers` processes."""
+    settings = keywords(section)
+    file = settings.pop("file")
+    request = SplitRequest(**settings)
+    if file is not None:
+        for name in request.given():
+            raise UserError(f"split.{name} has no effect beside split.file: give one of them")
+        split = LabelSplit.load(Path(file))
         split.check_fits(dataset)
         return split
-    if section.labels is None:
-        return all_labels(dataset)
-    return random_images(dataset, labels=section.labels, seed=section.seed)
+    return request.draw(dataset, class_counter(num_workers=num_workers, progress=progress))
+
+
+def class_counter(*, num_workers: int | None = None, progress: Progress | None = None) -> ClassCounter:
+    """Counts classes in several processes, and remembers them in the user's cache folder."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    num_workers = num_workers or min(os.cpu_count() or 1, 8)
+    return ClassCounter(num_workers=num_workers, progress=progress, cache=Path(home) / "recoseg")
 
 
 def build_model(section: Any, num_classes: int, *, seed: int, pretrained: bool = True) -> nn.Module:
@@ -81,8 +100,10 @@ def build_optimiser(section: OptimiserSettings, model: nn.Module) -> torch.optim
 
 
 def build_crops(augment: AugmentSettings, train: TrainSettings, dataset: Dataset, split: LabelSplit) -> Crops:
-    crop = RandomCrop(size=augment.crop, scale=augment.scale, flip=augment.flip)
-    return Crops(dataset, split.labelled, crop=crop, seed=train.seed, labelled=True)
+    sparse = split.pixels is not None
+    crop = RandomCrop(size=augment.crop, scale=augment.scale, flip=augment.flip, sparse=sparse)
+    visible = VisibleLabels(dataset, split)  # hidden is hidden: training has no other way to labels
+    return Crops(visible, split.labelled, crop=crop, seed=train.seed, labelled=True)
 
 
 def choose_device(name: str) -> torch.device:
@@ -98,10 +119,10 @@ def choose_device(name: str) -> torch.device:
     return device
 
 
-def new_run(config: RunConfig, path: Path) -> Trainer:
+def new_run(config: RunConfig, path: Path, *, progress: Progress | None = None) -> Trainer:
     """A run in a new folder. Everything that can fail is built before the folder is made."""
     dataset = build_dataset(config.data)
-    split = build_split(config.split, dataset)
+    split = build_split(config.split, dataset, progress=progress)
     parts = build_parts(config, dataset, split)
     folder = RunFolder.create(path, config_yaml=to_yaml(config), split=split)
     return Trainer(folder=folder, **parts)
@@ -184,7 +205,8 @@ def about(
     config: RunConfig, dataset: Dataset, split: LabelSplit, model: nn.Module, device: torch.device
 ) -> list[str]:
     """What a run is, in a few lines for the terminal."""
-    labelled = f"{len(split.labelled)} labelled images, {len(split.unlabelled)} unlabelled"
+    partly = f" ({split.pixels} of each class)" if split.pixels else ""
+    labelled = f"{len(split.labelled)} labelled images{partly}, {len(split.unlabelled)} unlabelled"
     classes, validation = len(dataset.classes), len(dataset.keys("val"))
     millions = sum(parameter.numel() for parameter in model.parameters()) / 1e6
     return [

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from recoseg.augment.points import resize_points
 from recoseg.errors import UserError
 from recoseg.types import IGNORE
 
@@ -31,11 +32,13 @@ class RandomCrop:
     """Cuts crops of one size at a random scale and place, from images of any size.
 
     An image smaller than the crop is padded at the bottom and right: by reflection, its labels by IGNORE.
+    With `sparse` labels are moved as points: a labelled pixel inside the crop stays one labelled pixel.
     """
 
     size: tuple[int, int]
     scale: tuple[float, float] = (1.0, 1.0)
     flip: float = 0.5
+    sparse: bool = False
 
     def __post_init__(self) -> None:
         if min(self.size) < 1:
@@ -48,7 +51,7 @@ class RandomCrop:
     ) -> tuple[Tensor, Tensor]:
         """(3, H, W) and (H, W) uint8 -> the same of the crop's size."""
         window = self.draw_window(image.shape[1], image.shape[2], generator)
-        return cut_image(image, window, self.size), cut_labels(labels, window, self.size)
+        return cut_image(image, window, self.size), cut_labels(labels, window, self.size, sparse=self.sparse)
 
     def draw_window(self, height: int, width: int, generator: np.random.Generator) -> Window:
         scale = generator.uniform(*self.scale)
@@ -82,11 +85,13 @@ def cut_image(image: Tensor, window: Window, size: tuple[int, int]) -> Tensor:
     return part[:, rows][:, :, columns] if target != size else part
 
 
-def cut_labels(labels: Tensor, window: Window, size: tuple[int, int]) -> Tensor:
-    """(H, W) uint8 -> (*size): nearest pixel, padded by IGNORE."""
+def cut_labels(labels: Tensor, window: Window, size: tuple[int, int], *, sparse: bool = False) -> Tensor:
+    """(H, W) uint8 -> (*size): nearest pixel, or `sparse` ones moved as points; padded by IGNORE."""
     part = cut(labels[None], window)
     target = (window.target_height, window.target_width)
-    if part.shape[1:] != target:
+    if part.shape[1:] != target and sparse:
+        part = resize_points(part[0], target)[None]
+    elif part.shape[1:] != target:
         part = F.interpolate(part[None], size=target, mode="nearest-exact")[0]
     part = part.flip(2) if window.flip else part
     return F.pad(part, (0, size[1] - target[1], 0, size[0] - target[0]), value=IGNORE)[0]

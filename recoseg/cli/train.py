@@ -39,11 +39,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def new(arguments: argparse.Namespace) -> Trainer:
+    from rich.console import Console
+
     from recoseg import config as configs
     from recoseg.build import new_run
+    from recoseg.cli.check import progress_of
 
     config = configs.load(arguments.config, arguments.settings)
-    return new_run(config, Path(arguments.out) if arguments.out else next_run_path())
+    path = Path(arguments.out) if arguments.out else next_run_path()
+    if config.split.file is not None or config.split == configs.RunConfig().split:
+        return new_run(config, path)
+    with progress_of(Console(stderr=True), doing="reading labels") as progress:  # the split must be drawn
+        return new_run(config, path, progress=progress)
 
 
 def resumed(arguments: argparse.Namespace) -> Trainer:

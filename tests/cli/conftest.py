@@ -24,6 +24,7 @@ def recoseg(capsys, monkeypatch, tmp_path):
     """`recoseg("train", "--out", ...)` in an empty folder, with the width of a usual terminal."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
     def run(*words: object) -> Outcome:
         try:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from dataclasses import replace
+
 import pytest
 
 from recoseg.data.scenes import Scenes
 from recoseg.errors import UserError
-from recoseg.splits.few_images import all_labels, random_images
+from recoseg.splits.class_index import ClassCounter
+from recoseg.splits.few_images import all_labels, few_images, random_images
+from recoseg.splits.request import SplitRequest
 from recoseg.splits.split_file import LabelSplit
+
+PLAIN = {"labelled": ["a"], "unlabelled": [], "dataset": "d", "fingerprint": "f", "builder": "b"}
 
 
 def scenes(**settings) -> Scenes:
@@ -47,7 +55,62 @@ def test_a_split_comes_back_from_its_file(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"labelled": 3}', '{"labelled": [], "unlabelled": [], "x": 1}']
+    ("asked", "checksum"),
+    [
+        ({"labels": 5, "seed": 1}, "be9f33c214cd737a"),
+        ({"labels": 5, "random": True, "seed": 1}, "bbf079d03da2eca6"),
+        ({"images_per_class": 2}, "8ce7baf09735d8aa"),
+        ({"pixels": "1", "seed": 7}, "fcbd7f2ec70ded1a"),
+        ({"labels": 3, "pixels": "5%"}, "8e1b1a0d5bc1c201"),
+    ],
+)
+def test_a_split_file_is_the_same_on_every_machine(tmp_path, asked, checksum) -> None:
+    dataset = scenes(num_train=20, height=32, width=64)
+    SplitRequest(**asked).draw(dataset, ClassCounter()).save(tmp_path / "split.json")
+    content = (tmp_path / "split.json").read_bytes()
+    assert hashlib.sha256(content).hexdigest()[:16] == checksum
+
+
+def test_the_order_of_a_listing_does_not_decide_what_is_drawn(of_presence) -> None:
+    images = [(0, 1), (0,), (0, 2), (1,)] * 10
+    forwards = of_presence(images, 3)
+    backwards = of_presence(images, 3)
+    backwards.arrays = dict(reversed(backwards.arrays.items()))
+    for build in (few_images, random_images):
+        first, second = build(forwards, labels=7, seed=3), build(backwards, labels=7, seed=3)
+        assert set(first.labelled) == set(second.labelled)
+
+
+def test_a_split_with_points_comes_back_and_can_be_read_by_people(tmp_path) -> None:
+    split = replace(all_labels(scenes()), pixels="5%", points={"train/00000": ((0, 12, 3), (9, 1, 0))})
+    split.save(tmp_path / "split.json")
+    assert '"train/00000": "0:12,3 9:1,0"' in (tmp_path / "split.json").read_text()
+    assert LabelSplit.load(tmp_path / "split.json") == split
+
+
+def test_a_split_file_of_before_partial_labels_still_loads(tmp_path) -> None:
+    content = {**PLAIN, "settings": {"labels": 1, "seed": 0}}
+    (tmp_path / "split.json").write_text(json.dumps(content))
+    assert LabelSplit.load(tmp_path / "split.json").labelled == ("a",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"labelled": 3}',
+        '{"labelled": [], "unlabelled": [], "x": 1}',
+        json.dumps({**PLAIN, "x": 1}),
+        json.dumps({**PLAIN, "labelled": "ab"}),
+        json.dumps({**PLAIN, "labelled": [1]}),
+        json.dumps({**PLAIN, "unlabelled": ["a"]}),
+        json.dumps({**PLAIN, "points": {"a": "0:1,2"}}),
+        json.dumps({**PLAIN, "pixels": "1"}),
+        json.dumps({**PLAIN, "pixels": "1", "points": {"a": "nonsense"}}),
+        json.dumps({**PLAIN, "pixels": "1", "points": {"a": [1, 2]}}),
+    ],
 )
 def test_what_is_not_a_split_file_is_named(tmp_path, text) -> None:
     path = tmp_path / "split.json"
@@ -70,3 +133,29 @@ def test_a_split_of_another_dataset_is_refused_with_the_difference() -> None:
     other.name = "other"
     with pytest.raises(UserError, match="drawn from dataset 'scenes', this is 'other'"):
         split.check_fits(other)
+
+
+def test_the_difference_to_another_dataset_is_named(of_presence) -> None:
+    images = [(0, 1)] * 4
+    split = few_images(of_presence(images, 2), labels=2, seed=0)
+    split.check_fits(of_presence(images, 2))
+    with pytest.raises(UserError, match="its classes are others: there were 2 and are 3"):
+        split.check_fits(of_presence(images, 3))
+    with pytest.raises(UserError, match=r"2 training images are not in it, e.g. '0004'"):
+        split.check_fits(of_presence([*images, (0,), (1,)], 2))
+    bare = of_presence(images, 2)
+    bare.arrays[split.labelled[0]] = None
+    with pytest.raises(UserError, match="1 of its labelled images have no labels any more"):
+        split.check_fits(bare)
+    hidden = of_presence(images, 2)
+    hidden.arrays[split.unlabelled[0]] = None
+    split.check_fits(hidden)  # labels that nobody may see need not exist
+    with pytest.raises(UserError, match="the same, but other images, classes or settings changed"):
+        all_labels(scenes()).check_fits(scenes(seed=1))
+
+
+def test_keys_that_a_hand_put_into_the_file_must_exist() -> None:
+    dataset = scenes()
+    split = all_labels(dataset)
+    with pytest.raises(UserError, match=r"1 of its keys are gone, e.g. 'nobody'"):
+        replace(split, labelled=(*split.labelled, "nobody")).check_fits(dataset)

@@ -1,0 +1,166 @@
+"""Show the classes of a dataset, their pixels and images, and what a split leaves visible.
+
+DATA is a folder dataset, or with --dataset what its owner publishes. With --picture also a figure: one
+image with 1 pixel, 1 %, 5 % and 25 % of each class labelled.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recoseg.cli.check import percent, progress_of
+from recoseg.cli.dataset_words import USAGE, add_dataset, data_settings
+from recoseg.cli.split import add_workers, require_workers, require_writable, summary
+from recoseg.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from recoseg.data.base import Dataset
+    from recoseg.splits.class_index import ClassCounter, ClassIndex
+    from recoseg.splits.split_file import LabelSplit
+
+TAKES_SETTINGS = True
+OPTIONS = ("--dataset", "--split", "--picture", "--image", "--force", "--workers")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = f"recoseg describe {USAGE} [options]"
+    add_dataset(parser)
+    parser.add_argument("--split", metavar="FILE", help="a split file: show what it leaves visible")
+    parser.add_argument("--picture", metavar="FILE", help="a PNG of partial labels to write")
+    parser.add_argument("--image", metavar="KEY", help="the picture's image (default: one with most classes)")
+    parser.add_argument("--force", action="store_true", help="write over an existing picture")
+    add_workers(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from recoseg import config as configs
+    from recoseg.build import build_dataset, class_counter
+    from recoseg.splits.split_file import LabelSplit
+
+    settings = data_settings(arguments, OPTIONS)
+    require_useful(arguments)
+    dataset = build_dataset(configs.load(None, settings).data)
+    split = LabelSplit.load(Path(arguments.split)) if arguments.split else None
+    if split:
+        split.check_fits(dataset)
+    console = Console(highlight=False)
+    with progress_of(Console(stderr=True), doing="reading labels") as progress:
+        counter = class_counter(num_workers=arguments.workers, progress=progress)
+        table = split_table(dataset, split, counter) if split else dataset_table(dataset, counter)
+        if arguments.picture:
+            draw(Path(arguments.picture), dataset, split, counter, arguments.image)
+    show_subsets(dataset, console)
+    if split:
+        console.print(f"split: {summary(split)}", markup=False)
+    console.print(table)
+    if arguments.picture:
+        console.print(f"picture: {arguments.picture}", markup=False, soft_wrap=True)
+    return 0
+
+
+def require_useful(arguments: argparse.Namespace) -> None:
+    """What can be said of the options before any file is read."""
+    require_workers(arguments.workers)
+    for name in ("image", "force"):
+        if getattr(arguments, name) and not arguments.picture:
+            raise UserError(f"--{name} has no effect without --picture")
+    if arguments.picture:
+        if Path(arguments.picture).suffix.lower() != ".png":
+            raise UserError(f"--picture {arguments.picture}: the picture is a PNG; name it so")
+        require_writable(Path(arguments.picture), force=arguments.force, option="--picture")
+
+
+def labelled(dataset: Dataset, subset: str) -> list[str]:
+    return [key for key in dataset.keys(subset) if dataset.has_labels(key)]
+
+
+def show_subsets(dataset: Dataset, console: Console) -> None:
+    from recoseg.data.base import SUBSETS
+
+    console.print(f"{dataset.name}: {len(dataset.classes)} classes")
+    for subset in SUBSETS:
+        if dataset.keys(subset):
+            num_labelled = len(labelled(dataset, subset))
+            console.print(f"{subset}: {len(dataset.keys(subset))} images, {num_labelled} with labels")
+
+
+def dataset_table(dataset: Dataset, counter: ClassCounter) -> Table:
+    """A row a class: its share of the training pixels, and its images in each subset."""
+    from recoseg.data.base import SUBSETS
+
+    keys = {subset: labelled(dataset, subset) for subset in SUBSETS if dataset.keys(subset)}
+    index = counter(dataset, list(dict.fromkeys(key for some in keys.values() for key in some)))
+    columns = {"train pixels": shares(index.of(keys.get("train", ())))}
+    for subset, some in keys.items():
+        columns[f"{subset} images"] = numbers((index.of(some).pixels > 0).sum(0).tolist())
+    return class_table(dataset, columns)
+
+
+def split_table(dataset: Dataset, split: LabelSplit, counter: ClassCounter) -> Table:
+    """A row a class: its pixels and images among all training labels, and among those that may be seen."""
+    from recoseg.splits.visible import VisibleLabels
+
+    index = counter(dataset, labelled(dataset, "train"))
+    visible = index.of(split.labelled)
+    if split.pixels:
+        visible = counter(VisibleLabels(dataset, split), split.labelled)
+    seen, there = visible.counts.sum(0), index.counts.sum(0).clip(min=1)  # void is nothing to be seen
+    return class_table(
+        dataset,
+        {
+            "pixels": shares(index),
+            "images": numbers((index.pixels > 0).sum(0).tolist()),
+            "seen\npixels": [*(percent(float(share)) for share in seen / max(seen.sum(), 1)), ""],
+            "of its\npixels": [*(percent(float(share)) for share in seen / there), ""],
+            "seen\nimages": [*numbers(visible.presence.sum(0).tolist()), ""],
+        },
+    )
+
+
+def shares(index: ClassIndex) -> list[str]:
+    """The share of each class, and of void, among all pixels of the index."""
+    pixels = index.pixels.sum(0)
+    return [percent(float(share)) for share in pixels / max(pixels.sum(), 1)]
+
+
+def numbers(counts: list[int]) -> list[str]:
+    return [str(count) for count in counts]
+
+
+def class_table(dataset: Dataset, columns: dict[str, list[str]]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("", "class", header_style="bold")
+    for name in columns:
+        table.add_column(name, justify="right")
+    for number, name in enumerate([*dataset.classes.names, "(void)"]):
+        index = str(number) if number < len(dataset.classes) else ""
+        table.add_row(index, Text(name, overflow="fold"), *(values[number] for values in columns.values()))
+    return table
+
+
+def draw(
+    path: Path, dataset: Dataset, split: LabelSplit | None, counter: ClassCounter, key: str | None
+) -> None:
+    """The figure of partial labels, of the image `key` or of one that shows most classes."""
+    from recoseg.report.partial_labels import draw_partial_labels
+    from recoseg.splits.few_pixels import draw_points
+
+    keys = split.labelled if split else tuple(labelled(dataset, "train"))
+    if key is None:
+        index = counter(dataset, labelled(dataset, "train")).of(keys)
+        key = index.keys[int(index.presence.sum(1).argmax())]
+    elif key not in keys:
+        raise UserError(f"--image {key}: no labelled training image has this key")
+    labels = dataset.labels(key).numpy()
+    points = split.points.get(key) if split else None
+    points = points or draw_points(labels, key=key, seed=0)
+    draw_partial_labels(path, labels, points, dataset.classes, used=split.pixels if split else None)

@@ -1,0 +1,126 @@
+"""Choose which labels may be seen, and write that down as a split file.
+
+DATA is a folder dataset, or with --dataset what its owner publishes. The file goes into runs with
+recoseg train --split.file FILE; recoseg describe DATA --split FILE shows what it leaves visible.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recoseg.cli.dataset_words import USAGE, add_dataset, data_settings
+from recoseg.config.settings import SplitSettings
+from recoseg.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from recoseg.splits.split_file import LabelSplit
+
+TAKES_SETTINGS = True
+METAVARS = {
+    "fraction": "1/8", "pixels": "1|5%", "partition": "NAME",
+    "labelled_list": "FILE", "unlabelled_list": "FILE",
+}  # fmt: skip
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the config's section `split`, by their own names."""
+    parser.usage = f"recoseg split {USAGE} --out FILE [options]"
+    parser.add_argument("--out", metavar="FILE", required=True, help="the split file to write")
+    parser.add_argument("--force", action="store_true", help="write over an existing file")
+    add_dataset(parser)
+    for option in fields(SplitSettings):
+        if option.name == "file":
+            continue
+        word, text = f"--{option.name.replace('_', '-')}", option.metadata["help"].replace("%", "%%")
+        if option.default is False:
+            parser.add_argument(word, action="store_const", const="true", help=text)
+        else:
+            parser.add_argument(word, metavar=METAVARS.get(option.name, "N"), help=text)
+    add_workers(parser)
+
+
+def add_workers(parser: argparse.ArgumentParser) -> None:
+    default = min(os.cpu_count() or 1, 8)
+    text = f"processes that read labels (default {default})"
+    parser.add_argument("--workers", type=int, default=default, metavar="N", help=text)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from recoseg import config as configs
+    from recoseg.build import build_dataset, build_split
+    from recoseg.cli.check import progress_of
+
+    out = Path(arguments.out)
+    settings = data_settings(arguments, ["--out", "--force", "--dataset", "--workers", *option_words()])
+    asked = split_settings(arguments)
+    require_writable(out, force=arguments.force)
+    require_workers(arguments.workers)
+    config = configs.load(None, [*settings, *asked])
+    dataset = build_dataset(config.data)
+    with progress_of(Console(stderr=True), doing="reading labels") as progress:
+        split = build_split(config.split, dataset, num_workers=arguments.workers, progress=progress)
+    split.save(out)
+    show(split, out, Console(highlight=False))
+    return 0
+
+
+def option_words() -> list[str]:
+    return [f"--{option.name.replace('_', '-')}" for option in fields(SplitSettings) if option.name != "file"]
+
+
+def split_settings(arguments: argparse.Namespace) -> list[str]:
+    """The options as settings of the config, which checks them."""
+    given = {option.name: getattr(arguments, option.name, None) for option in fields(SplitSettings)}
+    words = [f"--split.{name}={value}" for name, value in given.items() if value is not None]
+    if not set(given) - {"seed"} & {name for name, value in given.items() if value is not None}:
+        raise UserError(f"which labels? Give one of {', '.join(option_words()[:-1])}")
+    return words
+
+
+def require_writable(out: Path, *, force: bool, option: str = "--out") -> None:
+    """Said before any label is read."""
+    if out.is_dir():
+        raise UserError(f"{option} {out} is a folder; give the name of a file")
+    if out.exists() and not force:
+        raise UserError(f"{out} exists already; choose another {option}, or write over it with --force")
+    if not out.parent.is_dir():
+        raise UserError(f"{option} {out}: there is no folder {out.parent}")
+
+
+def require_workers(num_workers: int) -> None:
+    if num_workers < 1:
+        raise UserError(f"--workers must be at least 1, not {num_workers}")
+
+
+def show(split: LabelSplit, out: Path, console: Console) -> None:
+    """How often each class occurs, and where the file is."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("", "class", header_style="bold")
+    table.add_column("labelled images", justify="right", no_wrap=True)
+    for number, (name, count) in enumerate(split.class_counts.items()):
+        table.add_row(str(number), Text(name, overflow="fold"), str(count))
+    console.print(table)
+    absent = [name for name, count in split.class_counts.items() if not count]
+    if absent:
+        console.print(f"In no labelled image: {', '.join(absent)}.", style="yellow", markup=False)
+    console.print(summary(split), markup=False)
+    console.print(f"split file: {out}", markup=False, soft_wrap=True)
+
+
+def summary(split: LabelSplit) -> str:
+    """One line: how many images, with which labels, chosen how."""
+    chosen = [f"{name} {value}" for name, value in split.settings.items()]
+    chosen += [f"seed {split.seed}"] if split.seed is not None else []
+    kind = "partly labelled" if split.pixels else "labelled"
+    images = f"{len(split.labelled)} {kind} images, {len(split.unlabelled)} unlabelled"
+    return f"{images} ({split.builder}{': ' if chosen else ''}{', '.join(chosen)})"

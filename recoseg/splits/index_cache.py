@@ -1,0 +1,72 @@
+"""Class counts of label files, remembered in a folder and trusted only while the files stay the same."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import pickle
+import zipfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recoseg.data.files import FileDataset
+from recoseg.files import write_whole
+
+Row = NDArray[np.int64]  # (K + 1) pixels by class, void last
+Stamp = tuple[int, int]  # size in bytes, time of the last change in nanoseconds
+
+
+class IndexCache:
+    """One file for each dataset: told apart by its fingerprint, its place, and how its labels are coded."""
+
+    def __init__(self, folder: Path, dataset: FileDataset) -> None:
+        self.dataset = dataset
+        place = next((str(e.labels.resolve()) for e in dataset.entries.values() if e.labels), "")
+        parts = [dataset.fingerprint().encode(), place.encode(), pickle.dumps(dataset.code, protocol=4)]
+        name = hashlib.sha256(b"\n".join(parts)).hexdigest()[:16]
+        self.path = folder / f"classes-{name}.npz"
+        self.stored: dict[str, tuple[Stamp, Row]] = {}
+
+    def stamps(self, keys: Sequence[str]) -> dict[str, Stamp]:
+        """What tells whether a label file changed; a file that is not there has none."""
+        stamps = {}
+        for key in keys:
+            path = self.dataset.entry(key).labels
+            with suppress(OSError):
+                if path is not None:
+                    status = path.stat()
+                    stamps[key] = (status.st_size, status.st_mtime_ns)
+        return stamps
+
+    def load(self, stamps: Mapping[str, Stamp]) -> dict[str, Row]:
+        """The rows of those keys whose files are as they were; none if the cache is missing or damaged."""
+        try:
+            with np.load(self.path, allow_pickle=False) as content:
+                keys, old, table = (content[name] for name in ("keys", "stamps", "pixels"))
+            if table.shape != (len(keys), len(self.dataset.classes) + 1) or old.shape != (len(keys), 2):
+                return {}
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            return {}
+        records = zip(map(tuple, old.tolist()), table.astype(np.int64), strict=True)
+        self.stored = dict(zip(keys.tolist(), records, strict=True))
+        return {key: row for key, (stamp, row) in self.stored.items() if stamps.get(key) == stamp}
+
+    def save(self, rows: Mapping[str, Row], stamps: Mapping[str, Stamp]) -> None:
+        """Best effort: a folder that cannot be written to only means that labels are read again."""
+        records = self.stored | {key: (stamps[key], row) for key, row in rows.items() if key in stamps}
+        if not records:
+            return
+        buffer = io.BytesIO()
+        np.savez(
+            buffer,
+            keys=np.array(list(records)),
+            stamps=np.array([stamp for stamp, _ in records.values()], dtype=np.int64),
+            pixels=np.stack([row for _, row in records.values()]),
+        )
+        with suppress(OSError):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(self.path, buffer.getvalue())

@@ -1,0 +1,128 @@
+"""Hidden is hidden: what lies in hidden masks, or whether they exist at all, changes nothing in a run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from PIL import Image
+
+SHAPE = (40, 48)
+NUM_TRAIN, NUM_LABELLED = 8, 3
+
+
+@pytest.fixture
+def data(tmp_path):
+    """A folder of ten labelled images; two of them validate."""
+    generator = np.random.default_rng(0)
+    root = tmp_path / "clean"
+    for kind in ("images", "labels"):
+        (root / kind).mkdir(parents=True)
+    for number in range(NUM_TRAIN + 2):
+        labels = generator.integers(0, 3, (5, 6)).repeat(8, 0).repeat(8, 1).astype(np.uint8)
+        image = generator.integers(0, 60, (*SHAPE, 3)) + labels[..., None] * 90
+        Image.fromarray(image.astype(np.uint8)).save(root / "images" / f"p{number}.png")
+        Image.fromarray(labels).save(root / "labels" / f"p{number}.png")
+    (root / "train.txt").write_text("".join(f"p{number}\n" for number in range(NUM_TRAIN)))
+    (root / "val.txt").write_text("".join(f"p{number}\n" for number in range(NUM_TRAIN, NUM_TRAIN + 2)))
+    (root / "classes.json").write_text('{"names": ["a", "b", "c"], "format": "index"}')
+    return root
+
+
+def wrong_classes(path) -> None:
+    labels = np.array(Image.open(path))
+    Image.fromarray((2 - labels).astype(np.uint8)).save(path)
+
+
+def unknown_values(path) -> None:
+    Image.fromarray(np.full(SHAPE, 77, dtype=np.uint8)).save(path)
+
+
+def another_size(path) -> None:
+    Image.fromarray(np.zeros((3, 3), dtype=np.uint8)).save(path)
+
+
+def cut_short(path) -> None:
+    path.write_bytes(path.read_bytes()[:40])
+
+
+def removed(path) -> None:
+    path.unlink()
+
+
+def weights_and_metrics(run) -> tuple[bytes, bytes]:
+    return (run / "weights.safetensors").read_bytes(), (run / "metrics.jsonl").read_bytes()
+
+
+@pytest.fixture
+def train(recoseg, tiny, tmp_path):
+    def run(root, name, *more):
+        settings = [word for word in tiny if not word.startswith("--data.")]
+        scale = "--augment.scale=0.5,1.5"
+        outcome = recoseg("train", "--data", root, "--out", name, *settings, scale, *more)
+        assert outcome.code == 0, outcome.err
+        return weights_and_metrics(tmp_path / name)
+
+    return run
+
+
+@pytest.mark.parametrize("poison", [wrong_classes, unknown_values, another_size, cut_short, removed])
+def test_poison_in_hidden_masks_leaves_a_run_bit_identical(data, recoseg, train, tmp_path, poison) -> None:
+    assert recoseg("split", data, "--labels", NUM_LABELLED, "--out", "split.json").code == 0
+    hidden = json.loads((tmp_path / "split.json").read_text())["unlabelled"]
+    assert len(hidden) == NUM_TRAIN - NUM_LABELLED
+    poisoned = tmp_path / "poisoned"
+    shutil.copytree(data, poisoned)
+    for key in hidden:
+        poison(poisoned / "labels" / f"{key}.png")
+    split = "--split.file=split.json"
+    assert train(data, "clean-run", split) == train(poisoned, "poisoned-run", split)
+
+
+@pytest.mark.parametrize("pixels", ["1", "5%"])
+def test_poison_in_hidden_pixels_leaves_a_run_bit_identical(data, recoseg, train, tmp_path, pixels) -> None:
+    """Classes trade places outside the visible pixels, in equal numbers, so that shares stay the same."""
+    assert recoseg("split", data, "--pixels", pixels, "--out", "split.json").code == 0
+    points = json.loads((tmp_path / "split.json").read_text())["points"]
+    poisoned = tmp_path / "poisoned"
+    shutil.copytree(data, poisoned)
+    for key, text in points.items():
+        path = poisoned / "labels" / f"{key}.png"
+        labels = np.array(Image.open(path))
+        Image.fromarray(traded(labels, text, pixels)).save(path)
+    split = "--split.file=split.json"
+    assert train(data, "clean-run", split) == train(poisoned, "poisoned-run", split)
+
+
+def traded(labels: np.ndarray, points: str, pixels: str) -> np.ndarray:
+    """The labels with two hidden pixels of different classes exchanged, far from every point."""
+    from recoseg.splits.pixel_budget import PixelBudget
+    from recoseg.splits.split_file import points_of
+
+    budget, places = PixelBudget.parse(pixels), points_of(points)
+    seen = budget.visible(labels, places)
+    generator = np.random.default_rng(0)
+    hidden = np.argwhere(seen == 255)
+    for _ in range(1000):
+        (row, column), (other_row, other_column) = hidden[generator.integers(len(hidden), size=2)]
+        changed = labels.copy()
+        changed[row, column] = labels[other_row, other_column]
+        changed[other_row, other_column] = labels[row, column]
+        same = np.array_equal(budget.visible(changed, places), seen)
+        if same and not np.array_equal(changed, labels):
+            return changed
+    raise AssertionError("no two hidden pixels can be exchanged")
+
+
+def test_poison_in_a_visible_mask_does_change_the_run(data, recoseg, train, tmp_path) -> None:
+    """The test above would otherwise pass for a run that reads no labels at all."""
+    assert recoseg("split", data, "--labels", NUM_LABELLED, "--out", "split.json").code == 0
+    visible = json.loads((tmp_path / "split.json").read_text())["labelled"]
+    poisoned = tmp_path / "poisoned"
+    shutil.copytree(data, poisoned)
+    for key in visible:
+        wrong_classes(poisoned / "labels" / f"{key}.png")
+    split = "--split.file=split.json"
+    assert train(data, "clean-run", split) != train(poisoned, "poisoned-run", split)
