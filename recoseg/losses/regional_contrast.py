@@ -1,0 +1,149 @@
+"""ReCo, regional contrast: pixels are pulled to the mean of their class, and pushed from confusable classes.
+
+Choose queries, choose keys, compare, average; `docs/regional_contrast.md` explains it with a picture.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, overload
+
+import torch
+from torch import Tensor, nn
+
+from recoseg.errors import UserError
+from recoseg.lookup import lookup
+from recoseg.losses.class_means import ClassMeans, class_means, unit_vectors
+from recoseg.losses.contrast_checks import check_above_zero, check_count, check_inputs, check_probability
+from recoseg.losses.contrast_pixels import ContrastPixels, Situation, survey
+from recoseg.losses.contrast_stats import ContrastStats, contrast_stats
+from recoseg.losses.info_nce import info_nce
+from recoseg.losses.key_sampler import NEGATIVES, KeySampler, negative_distribution
+from recoseg.losses.negative_keys import KEYS
+from recoseg.losses.pixel_vectors import chosen_vectors
+from recoseg.losses.regions import QUERIES, Regions, choose_queries, group_by_class
+
+
+class RegionalContrast(nn.Module):
+    """The ReCo loss (Eq. 1 to 4), averaged over queries and over the classes that have any.
+
+    It has no parameters and no state. Under `torch.distributed` class means are those of the global batch, so
+    every process must call it in each step; queries and keys are a process's own pixels.
+    """
+
+    def __init__(
+        self,
+        *,
+        num_queries: int = 256,
+        num_keys: int = 512,
+        temperature: float = 0.5,
+        hard_below: float = 0.97,
+        queries: Literal["hard", "random", "easy"] = "hard",
+        negatives: Literal["active", "uniform"] = "active",
+        keys: Literal["per_query", "shared"] = "per_query",
+        graph_temperature: float = 1.0,
+    ) -> None:
+        super().__init__()
+        check_count("num_queries", num_queries)
+        check_count("num_keys", num_keys)
+        check_above_zero("temperature", temperature)
+        check_probability("hard_below", hard_below)
+        check_above_zero("graph_temperature", graph_temperature)
+        for name, choice, table in (
+            ("queries", queries, QUERIES),
+            ("negatives", negatives, NEGATIVES),
+            ("keys", keys, KEYS),
+        ):
+            lookup(table, choice, what=f"{name}=")
+        if negatives == "uniform" and graph_temperature != 1:
+            raise UserError(f"graph_temperature: got {graph_temperature}, no effect with negatives='uniform'")
+        self.num_queries = num_queries
+        self.num_keys = num_keys
+        self.temperature = temperature
+        self.hard_below = hard_below
+        self.queries = queries
+        self.negatives = negatives
+        self.keys = keys
+        self.graph_temperature = graph_temperature
+
+    @overload
+    def forward(
+        self,
+        features: Tensor,
+        labels: Tensor,
+        probabilities: Tensor,
+        *,
+        generator: torch.Generator | None = None,
+        return_stats: Literal[False] = False,
+    ) -> Tensor: ...
+
+    @overload
+    def forward(
+        self,
+        features: Tensor,
+        labels: Tensor,
+        probabilities: Tensor,
+        *,
+        generator: torch.Generator | None = None,
+        return_stats: Literal[True],
+    ) -> tuple[Tensor, ContrastStats]: ...
+
+    def forward(
+        self,
+        features: Tensor,
+        labels: Tensor,
+        probabilities: Tensor,
+        *,
+        generator: torch.Generator | None = None,
+        return_stats: bool = False,
+    ) -> Tensor | tuple[Tensor, ContrastStats]:
+        """(B, D, h, w), (B, h, w) with 255 where a pixel takes no part, (B, K, h, w) -> scalar.
+
+        Exactly 0, and connected to the features, when fewer than two classes are present or none has a query.
+        Draws come from `generator`, or else from torch's own.
+        """
+        check_inputs(features, labels, probabilities, generator)
+        with torch.autocast(features.device.type, enabled=False):
+            features = features if features.dtype == torch.float64 else features.float()
+            pixels = ContrastPixels.of(labels, probabilities)
+            candidates = QUERIES[self.queries](pixels.own_probability, self.hard_below)  # (B, h, w) bool
+            regions = group_by_class(pixels.labels, candidates, pixels.num_classes, generator)
+            # Processes meet here, before any of them may find that it has nothing to compare.
+            means = class_means(features, pixels.labels, regions.counts)
+            situation = survey(pixels, regions, self.queries)
+
+            ranked_first = None
+            if situation.inactive_because:
+                loss = features[:0].sum()  # 0, and a gradient of 0, even if the features hold inf
+            else:
+                losses, ranked_first = self._compare(
+                    features, regions, situation, means, generator, return_stats
+                )
+                loss = losses.mean()  # classes have equally many queries: the mean over both
+        if not return_stats:
+            return loss
+        return loss, contrast_stats(means, pixels, situation, ranked_first, self.hard_below, self.num_keys)
+
+    def _compare(
+        self,
+        features: Tensor,
+        regions: Regions,
+        situation: Situation,
+        means: ClassMeans,
+        generator: torch.Generator | None,
+        rank: bool,
+    ) -> tuple[Tensor, Tensor]:
+        """Loss of each query, and whether its positive key ranks first: both (C, Q)."""
+        asking, present = situation.asking, situation.present  # (C,), (N,)
+        query_pixels = choose_queries(regions, asking, self.num_queries)  # (C, Q)
+        queries = unit_vectors(chosen_vectors(features, query_pixels))  # (C, Q, D)
+
+        scores = NEGATIVES[self.negatives](means.graph[asking][:, present], self.graph_temperature)
+        probability = negative_distribution(scores, own=asking[:, None] == present)  # (C, N)
+        sampler = KeySampler.of(probability, regions, present, generator)
+        negatives = KEYS[self.keys](features.detach(), sampler, self.num_keys)
+
+        return info_nce(queries, means.directions[asking], negatives, self.temperature, rank=rank)
+
+    def extra_repr(self) -> str:
+        names = ("num_queries", "num_keys", "temperature", "hard_below", "queries", "negatives", "keys")
+        return ", ".join(f"{name}={getattr(self, name)!r}" for name in (*names, "graph_temperature"))

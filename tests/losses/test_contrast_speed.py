@@ -1,0 +1,64 @@
+"""The regional contrast stays lean and grows no faster than what it is given."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from recoseg import RegionalContrast
+
+BOTH_KINDS_OF_KEYS = pytest.mark.parametrize("keys", ["per_query", "shared"])
+
+
+@pytest.mark.slow
+@BOTH_KINDS_OF_KEYS
+def test_in_the_papers_setting_it_takes_at_most_240_mb_above_its_inputs(repository: Path, keys: str) -> None:
+    command = [sys.executable, str(repository / "benchmarks" / "contrast.py"), "--measure", keys, "paper"]
+    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    assert found["megabytes"] <= 240
+
+
+@pytest.mark.slow
+def test_the_benchmarks_plain_implementation_computes_the_same_loss(repository: Path) -> None:
+    """In expectation: over many draws of queries and keys the means are close."""
+    code = (
+        "import sys, torch; sys.path.insert(0, 'benchmarks')\n"
+        "import contrast as b; b.CHANNELS = 8; batch = b.inputs(b.Size(5, 16)); torch.manual_seed(0)\n"
+        "print([sum(loss(*batch).item() for _ in range(40)) / 40 for loss in b.LOSSES.values()])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=repository, check=True, capture_output=True, text=True
+    )
+    own, shared, plain = json.loads(done.stdout)
+    assert own == pytest.approx(plain, abs=0.01)
+    assert shared == pytest.approx(plain, abs=0.03)
+
+
+@pytest.mark.slow
+@BOTH_KINDS_OF_KEYS
+@pytest.mark.parametrize("twice", ["side", "num_classes", "num_queries", "num_keys"])
+def test_twice_as_much_takes_no_more_than_twice_as_long(keys: str, twice: str) -> None:
+    once = {"side": 48, "num_classes": 12, "num_queries": 256, "num_keys": 256}
+    more = {**once, twice: round(once[twice] * (2**0.5 if twice == "side" else 2))}
+    assert best_seconds(keys, **more) < 2.6 * best_seconds(keys, **once)
+
+
+def best_seconds(keys: str, *, side: int, num_classes: int, num_queries: int, num_keys: int) -> float:
+    """Of processor time, which another program on the machine disturbs least."""
+    torch.manual_seed(0)
+    features = torch.randn(2, 64, side, side, requires_grad=True)
+    labels = torch.randint(0, num_classes, (2, side, side))
+    probabilities = torch.full((2, num_classes, side, side), 1 / num_classes)
+    contrast = RegionalContrast(num_queries=num_queries, num_keys=num_keys, keys=keys)  # type: ignore[arg-type]
+    seconds = []
+    for _ in range(12):
+        start = time.process_time()
+        contrast(features, labels, probabilities).backward()
+        seconds.append(time.process_time() - start)
+    return min(seconds)
