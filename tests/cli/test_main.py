@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import errno
+import resource
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -104,12 +104,17 @@ def test_help_imports_nothing_heavy_and_answers_within_a_second(words) -> None:
         "print([name for name in heavy if name in sys.modules], file=sys.stderr)"
     )
     seconds = []
-    for _ in range(3):  # the machine may be busy: the best of three tells what the command costs
-        start = time.perf_counter()
+    for _ in range(3):  # processor time, and the best of three: the machine may be busy
+        start = cpu_seconds_of_children()
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        seconds.append(time.perf_counter() - start)
+        seconds.append(cpu_seconds_of_children() - start)
         assert done.stderr.strip() == "[]"
     assert min(seconds) < 1
+
+
+def cpu_seconds_of_children() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def test_python_m_recoseg_is_the_same_command() -> None:

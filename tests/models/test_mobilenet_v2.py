@@ -46,15 +46,7 @@ def plain_forward(x, weights):
     return x
 
 
-def with_random_statistics(model):
-    generator = torch.Generator().manual_seed(0)
-    for name, buffer in model.named_buffers():
-        if name.endswith(("running_mean", "running_var")):
-            buffer.copy_(torch.rand(buffer.shape, generator=generator) + 0.5)
-    return model.eval()
-
-
-def test_at_stride_32_it_equals_the_plain_reading() -> None:
+def test_at_stride_32_it_equals_the_plain_reading(with_random_statistics) -> None:
     model = with_random_statistics(MobileNetV2(output_stride=32))
     images = torch.randn(2, 3, 64, 96)
     with torch.no_grad():
@@ -64,7 +56,7 @@ def test_at_stride_32_it_equals_the_plain_reading() -> None:
     torch.testing.assert_close(output.high, expected)
 
 
-def test_dilation_at_stride_16_gives_the_same_values_at_every_second_place() -> None:
+def test_dilation_at_stride_16_gives_the_same_values_at_every_second_place(with_random_statistics) -> None:
     """Dilating instead of striding computes the same features, only more densely (away from the borders)."""
     dilated = with_random_statistics(MobileNetV2(output_stride=16))
     strided = MobileNetV2(output_stride=32).eval()

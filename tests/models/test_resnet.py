@@ -20,14 +20,6 @@ SIZES = {
 }
 
 
-def with_random_statistics(model):
-    generator = torch.Generator().manual_seed(0)
-    for name, buffer in model.named_buffers():
-        if name.endswith(("running_mean", "running_var")):
-            buffer.copy_(torch.rand(buffer.shape, generator=generator) + 0.5)
-    return model.eval()
-
-
 def conv_norm(x, weights, conv, norm, **settings):
     x = F.conv2d(x, weights[f"{conv}.weight"], **settings)
     parts = [weights[f"{norm}.{part}"] for part in ("running_mean", "running_var", "weight", "bias")]
@@ -60,7 +52,7 @@ def plain_forward(x, weights, blocks, bottleneck):
 
 
 @pytest.mark.parametrize("name", TABLE)
-def test_at_stride_32_it_equals_the_plain_reading(name) -> None:
+def test_at_stride_32_it_equals_the_plain_reading(name, with_random_statistics) -> None:
     model = with_random_statistics(ENCODERS[name](output_stride=32))
     images = torch.randn(1, 3, 64, 96)
     with torch.no_grad():
@@ -70,7 +62,7 @@ def test_at_stride_32_it_equals_the_plain_reading(name) -> None:
 
 
 @pytest.mark.parametrize("output_stride", [8, 16])
-def test_dilation_gives_the_same_values_more_densely(output_stride) -> None:
+def test_dilation_gives_the_same_values_more_densely(output_stride, with_random_statistics) -> None:
     dilated = with_random_statistics(ENCODERS["resnet18"](output_stride=output_stride))
     strided = ENCODERS["resnet18"](output_stride=32).eval()
     strided.load_state_dict(dilated.state_dict())
