@@ -38,10 +38,7 @@ def describe_section(kind: Any, path: str, width: int) -> Iterator[str]:
 
 
 def show(value: object) -> str:
+    """A default as one would type it."""
     if isinstance(value, tuple):
         return ("x" if all(isinstance(v, int) for v in value) else ",").join(show(v) for v in value)
-    return (
-        {None: "none", True: "true", False: "false"}.get(value, str(value))
-        if isinstance(value, bool | None)
-        else str(value)
-    )
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)

@@ -63,15 +63,9 @@ def read_yaml(path: Path) -> dict[str, object]:
         raise UserError(
             f"{path}{line}: not valid YAML: {getattr(error, 'problem', None) or error}"
         ) from error
-    return (
-        dict(section_mapping(values, str(path)))
-        if not isinstance(values, str)
-        else _not_settings(path, values)
-    )
-
-
-def _not_settings(path: Path, values: str) -> dict[str, object]:
-    raise UserError(f"{path}: expected settings as 'key: value', got the text {values[:40]!r}")
+    if isinstance(values, str):
+        raise UserError(f"{path}: expected settings as 'key: value', got the text {values[:40]!r}")
+    return dict(section_mapping(values, str(path)))
 
 
 def read_overrides(words: Sequence[str]) -> dict[str, object]:

@@ -36,8 +36,7 @@ def is_union(kind: Any) -> bool:
 def members(kind: Any) -> dict[str, Any]:
     """name -> dataclass for a field that holds one of several named dataclasses; {} for any other field."""
     options = [option for option in (get_args(kind) if is_union(kind) else (kind,)) if is_dataclass(option)]
-    named = {f.name: f for option in options for f in fields(option)}.get("name")
-    return {option.name: option for option in options if hasattr(option, "name")} if named else {}
+    return {option.name: option for option in options if hasattr(option, "name")}
 
 
 def parse_union(options: tuple[Any, ...], value: object, path: str) -> Any:
