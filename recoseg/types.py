@@ -41,7 +41,7 @@ class ClassInfo:
 class Sample:
     """One image as an adapter yields it: decoded, neither scaled nor normalised.
 
-    Kept in 8 bits because that is what files hold: a cache of samples takes a twelfth of what
+    Kept in 8 bits because that is what files hold: a cache of samples takes a fifth of what
     float images and int64 labels would. A `Batch` holds floats and int64.
     """
 
