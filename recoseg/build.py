@@ -90,11 +90,13 @@ def build_model(section: Any, num_classes: int, *, seed: int, pretrained: bool =
 
 
 def build_optimiser(section: OptimiserSettings, model: nn.Module) -> torch.optim.Optimizer:
+    if section.nesterov and section.momentum == 0:
+        raise UserError("optimiser.nesterov has no effect without optimiser.momentum: set it to false")
     return torch.optim.SGD(
         model.parameters(),
         lr=section.lr,
         momentum=section.momentum,
-        nesterov=section.nesterov and section.momentum > 0,
+        nesterov=section.nesterov,
         weight_decay=section.weight_decay,
     )
 

@@ -51,7 +51,20 @@ def parse_union(options: tuple[Any, ...], value: object, path: str) -> Any:
     name = str(mapping.get("name", next(iter(by_name))))
     if name not in by_name:
         raise UserError(f"{path}.name: unknown name {name!r}{did_you_mean(name, by_name)}")
+    refuse_settings_of_others(by_name, name, mapping, path)
     return parse_section(by_name[name], mapping, path)
+
+
+def refuse_settings_of_others(
+    by_name: Mapping[str, Any], name: str, mapping: Mapping[str, object], path: str
+) -> None:
+    """A setting that only other options have: most likely the name was forgotten."""
+    owns = {option: {f.name for f in fields(kind)} for option, kind in by_name.items()}
+    for key in mapping.keys() - owns[name]:
+        owners = [option for option, known in owns.items() if key in known]
+        if owners:
+            has = f"{path}.{key} is a setting of {', '.join(owners)}, not of {name}"
+            raise UserError(f"{has}; choose which with {path}: NAME, or --{path} NAME")
 
 
 def section_mapping(value: object, path: str) -> Mapping[str, object]:
@@ -67,6 +80,8 @@ def section_mapping(value: object, path: str) -> Mapping[str, object]:
 
 def parse_section(kind: Any, value: object, path: str) -> Any:
     """A dataclass from a mapping: unknown keys and missing required ones are errors."""
+    if isinstance(value, str) and not hasattr(kind, "name"):
+        raise UserError(f"{path}: expected settings such as --{path}.{fields(kind)[0].name}, got {value!r}")
     mapping = section_mapping(value, path)
     hints, known = get_type_hints(kind), {f.name: f for f in fields(kind)}
     for key in mapping:

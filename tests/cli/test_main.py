@@ -49,6 +49,7 @@ def test_the_version_is_shown(recoseg) -> None:
         (["train", "--split.file", "no.json"], "no split file at no.json"),
         (["train", "--split.labels", "9999"], "asks for 9999 labelled images"),
         (["train", "--split.labels", "3", "--split.file", "x"], "has no effect beside split.file"),
+        (["train", "--optimiser.momentum", "0"], "optimiser.nesterov has no effect without"),
         (["train", "--model.encoder", "resnet"], "unknown encoder 'resnet'"),
         (["train", "--model.pretrained", "no.pth"], "no weights file at no.pth"),
     ],
