@@ -81,7 +81,10 @@ def test_an_existing_path_is_kept_as_an_absolute_one(tmp_path, monkeypatch) -> N
         (["--train.seed"], "--train.seed needs a value"),
         (["seed"], "unexpected argument 'seed'"),
         (["--train", "fast"], r"train: expected settings such as --train.iterations, got 'fast'"),
-        (["--data.root", "photos"], r"data.root is a setting of folder, pascal_voc, .*, not of scenes; choose which"),
+        (
+            ["--data.root", "photos"],
+            r"data.root is a setting of folder, pascal_voc, .*, not of scenes; choose which",
+        ),
     ],
 )
 def test_a_mistake_is_named_with_its_remedy(words, message) -> None:
