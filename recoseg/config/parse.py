@@ -51,14 +51,15 @@ def parse_union(options: tuple[Any, ...], value: object, path: str) -> Any:
     name = str(mapping.get("name", next(iter(by_name))))
     if name not in by_name:
         raise UserError(f"{path}.name: unknown name {name!r}{did_you_mean(name, by_name)}")
-    refuse_settings_of_others(by_name, name, mapping, path)
+    if "name" not in mapping:
+        refuse_settings_of_others(by_name, name, mapping, path)
     return parse_section(by_name[name], mapping, path)
 
 
 def refuse_settings_of_others(
     by_name: Mapping[str, Any], name: str, mapping: Mapping[str, object], path: str
 ) -> None:
-    """A setting that only other options have: most likely the name was forgotten."""
+    """Where no name is given: a setting that only other options have means that it was forgotten."""
     owns = {option: {f.name for f in fields(kind)} for option, kind in by_name.items()}
     for key in mapping.keys() - owns[name]:
         owners = [option for option, known in owns.items() if key in known]
