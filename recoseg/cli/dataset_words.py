@@ -17,7 +17,7 @@ USAGE = "DATA [--dataset NAME] [--data.NAME VALUE ...]"
 
 def open_dataset(name: str, root: str, settings: Sequence[str] = ()) -> FileDataset:
     """The dataset `name` at `root`; `settings` are words such as --data.split original."""
-    from recoseg.build import build_dataset
+    from recoseg.builders.data import build_dataset
     from recoseg.config import load
     from recoseg.data.files import FileDataset
 

@@ -20,7 +20,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rich.console import Console
 
     from recoseg import config as configs
-    from recoseg.build import new_run
+    from recoseg.builders.runs import new_run
     from recoseg.cli.report import write_report
 
     console = Console()

@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rich.console import Console
 
     from recoseg import config as configs
-    from recoseg.build import build_dataset, class_counter
+    from recoseg.builders.data import build_dataset, class_counter
     from recoseg.splits.split_file import LabelSplit
 
     settings = data_settings(arguments, OPTIONS)

@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def write_report(paths: Sequence[Path], page: Path | None = None, *, title: str | None = None) -> Path:
     """The page about these run folders; returns where it is."""
-    from recoseg.build import trained_run
+    from recoseg.builders.runs import trained_run
     from recoseg.report.page import write_page
     from recoseg.report.pictures import spread, take_pictures
     from recoseg.report.run_view import view_run

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recoseg.cli.dataset_words import USAGE, add_dataset, data_settings
-from recoseg.config.settings import SplitSettings
+from recoseg.config.split_settings import SplitSettings
 from recoseg.errors import UserError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rich.console import Console
 
     from recoseg import config as configs
-    from recoseg.build import build_dataset, build_split
+    from recoseg.builders.data import build_dataset, build_split
     from recoseg.cli.check import progress_of
 
     out = Path(arguments.out)

@@ -42,7 +42,7 @@ def new(arguments: argparse.Namespace) -> Trainer:
     from rich.console import Console
 
     from recoseg import config as configs
-    from recoseg.build import new_run
+    from recoseg.builders.runs import new_run
     from recoseg.cli.check import progress_of
 
     config = configs.load(arguments.config, arguments.settings)
@@ -55,7 +55,7 @@ def new(arguments: argparse.Namespace) -> Trainer:
 
 def resumed(arguments: argparse.Namespace) -> Trainer:
     from recoseg import config as configs
-    from recoseg.build import resumed_run
+    from recoseg.builders.runs import resumed_run
     from recoseg.errors import UserError
     from recoseg.train.run_folder import RunFolder
 

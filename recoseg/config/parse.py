@@ -48,24 +48,24 @@ def parse_union(options: tuple[Any, ...], value: object, path: str) -> Any:
         return parse(rest[0] if len(rest) == 1 else Union[tuple(rest)], value, path)  # noqa: UP007 (built at run time)
     by_name = members(Union[options])  # noqa: UP007
     mapping = section_mapping(value, path)
-    name = str(mapping.get("name", next(iter(by_name))))
+    name = str(mapping["name"]) if "name" in mapping else unnamed(by_name, mapping, path)
     if name not in by_name:
         raise UserError(f"{path}.name: unknown name {name!r}{did_you_mean(name, by_name)}")
-    if "name" not in mapping:
-        refuse_settings_of_others(by_name, name, mapping, path)
     return parse_section(by_name[name], mapping, path)
 
 
-def refuse_settings_of_others(
-    by_name: Mapping[str, Any], name: str, mapping: Mapping[str, object], path: str
-) -> None:
-    """Where no name is given: a setting that only other options have means that it was forgotten."""
+def unnamed(by_name: Mapping[str, Any], mapping: Mapping[str, object], path: str) -> str:
+    """Which option is meant where no name is given: the first, unless a setting belongs to others only."""
+    first = next(iter(by_name))
     owns = {option: {f.name for f in fields(kind)} for option, kind in by_name.items()}
-    for key in mapping.keys() - owns[name]:
+    for key in mapping.keys() - owns[first]:
         owners = [option for option, known in owns.items() if key in known]
+        if len(owners) == 1:
+            return owners[0]
         if owners:
-            has = f"{path}.{key} is a setting of {', '.join(owners)}, not of {name}"
+            has = f"{path}.{key} is a setting of {', '.join(owners)}, not of {first}"
             raise UserError(f"{has}; choose which with {path}: NAME, or --{path} NAME")
+    return first
 
 
 def section_mapping(value: object, path: str) -> Mapping[str, object]:

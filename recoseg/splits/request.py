@@ -36,7 +36,7 @@ NEEDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class SplitRequest:
-    """Which labels to keep; what each setting means is beside it in `config/settings.py`."""
+    """Which labels to keep; what each setting means is beside it in `config/split_settings.py`."""
 
     labels: int | None = None
     images_per_class: int | None = None

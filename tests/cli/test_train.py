@@ -50,7 +50,8 @@ def test_a_run_leaves_everything_it_promises(recoseg, tmp_path, tiny) -> None:
 
 
 def test_the_scores_are_those_of_the_saved_weights(recoseg, tmp_path, tiny) -> None:
-    from recoseg.build import build_dataset, build_model
+    from recoseg.builders.data import build_dataset
+    from recoseg.builders.models import build_model
     from recoseg.config import load
     from recoseg.evaluate.evaluator import evaluate
 

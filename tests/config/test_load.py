@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recoseg.config import from_plain, load, to_yaml
+from recoseg.config.data_settings import FolderData, ScenesData
 from recoseg.config.describe import describe_settings
 from recoseg.config.parse import setting_names
-from recoseg.config.settings import FolderData, RunConfig, ScenesData
+from recoseg.config.settings import RunConfig
 from recoseg.errors import UserError
 
 

@@ -7,7 +7,7 @@ from dataclasses import fields
 import pytest
 
 from recoseg.config import load, to_yaml
-from recoseg.config.settings import SplitSettings
+from recoseg.config.split_settings import SplitSettings
 from recoseg.errors import UserError
 from recoseg.splits.request import SplitRequest
 

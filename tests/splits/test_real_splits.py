@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from recoseg.build import class_counter
+from recoseg.builders.data import class_counter
 from recoseg.cli.main import main
 from recoseg.data.folder import Folder
 from recoseg.splits.few_images import few_images

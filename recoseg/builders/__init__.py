@@ -1,0 +1,1 @@
+"""Config -> objects: the only part that knows both."""

@@ -1,0 +1,68 @@
+"""Config -> dataset and split."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from recoseg.builders.section import keywords
+from recoseg.config.split_settings import SplitSettings
+from recoseg.data import DATASETS
+from recoseg.data.base import Dataset
+from recoseg.data.worker_processes import Progress
+from recoseg.errors import UserError
+from recoseg.lookup import lookup
+from recoseg.splits.class_index import ClassCounter
+from recoseg.splits.request import SplitRequest
+from recoseg.splits.split_file import LabelSplit
+
+
+def build_dataset(section: Any) -> Dataset:
+    return lookup(DATASETS, section.name, what="dataset")(**keywords(section))
+
+
+def build_split(
+    section: SplitSettings,
+    dataset: Dataset,
+    *,
+    num_workers: int | None = None,
+    progress: Progress | None = None,
+) -> LabelSplit:
+    """The split of a file, or a new one; reading labels for it may take `num_workers` processes."""
+    settings = keywords(section)
+    file = settings.pop("file")
+    request = SplitRequest(**settings)
+    if file is not None:
+        for name in request.given():
+            raise UserError(f"split.{name} has no effect beside split.file: give one of them")
+        split = LabelSplit.load(Path(file))
+        split.check_fits(dataset)
+        return split
+    return request.draw(dataset, class_counter(num_workers=num_workers, progress=progress))
+
+
+def class_counter(*, num_workers: int | None = None, progress: Progress | None = None) -> ClassCounter:
+    """Counts classes in several processes, and remembers them in the user's cache folder."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    num_workers = num_workers or min(os.cpu_count() or 1, 8)
+    return ClassCounter(num_workers=num_workers, progress=progress, cache=Path(home) / "recoseg")
+
+
+def val_keys(dataset: Dataset) -> list[str]:
+    """The validation images that can be scored."""
+    keys = [key for key in dataset.keys("val") if dataset.has_labels(key)]
+    if not keys:
+        raise UserError(
+            "the dataset has no labelled validation images; docs/own_data.md says how to name some"
+        )
+    return keys
+
+
+def require_two_classes(dataset: Dataset) -> None:
+    if len(dataset.classes) < 2:
+        only = dataset.classes.names[0]
+        raise UserError(
+            f"the dataset has one class only, {only!r}: there is nothing to tell apart; "
+            "list a second one, such as the background"
+        )
