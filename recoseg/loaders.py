@@ -1,10 +1,15 @@
-"""Dataset + split -> endless batches of crops, the same for any number of loading processes."""
+"""Dataset + split -> endless batches of crops, the same for any number of loading or training processes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import signal
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -18,46 +23,50 @@ from recoseg.seeds import numpy_generator, permutation
 from recoseg.types import IGNORE, Batch, Sample
 
 Crop = tuple[Tensor, Tensor, str]  # (3, h, w) uint8, (h, w) uint8, key
+Pair = tuple["RawBatch", "RawBatch | None"]  # labelled, and unlabelled where they are wanted
+Item = TypeVar("Item")
 
 
-class Crops(TorchDataset[Crop | UserError]):
+class Crops:
     """The crop at any position of an endless, seeded walk through `keys`.
 
     Each pass goes through all keys in a new order. What is at a position depends on nothing but the seed,
-    so a resumed run asks for later positions and gets what it would have got.
+    so a resumed run asks for later positions and gets what it would have got. With `partly_known`, the walk
+    through unlabelled images has the labels of those few pixels that may be seen.
     """
 
     def __init__(
-        self, dataset: Dataset, keys: Sequence[str], *, crop: RandomCrop, seed: int, labelled: bool
+        self,
+        dataset: Dataset,
+        keys: Sequence[str],
+        *,
+        crop: RandomCrop,
+        seed: int,
+        labelled: bool,
+        partly_known: bool = False,
     ) -> None:
-        if not keys:
-            raise UserError(f"there are no {'labelled' if labelled else 'unlabelled'} training images")
-        self.dataset, self.keys, self.crop, self.seed, self.labelled = (
-            dataset,
-            tuple(keys),
-            crop,
-            seed,
-            labelled,
-        )
         self.purpose = "labelled" if labelled else "unlabelled"
-
-    def __getitem__(self, position: int) -> Crop | UserError:
-        """The crop, or what is wrong with its file: raised here, it would reach the user as a traceback."""
-        try:
-            return self.crop_at(position)
-        except UserError as error:
-            return UserError(str(error))
+        if not keys:
+            raise UserError(f"there are no {self.purpose} training images")
+        self.dataset, self.keys, self.crop, self.seed = dataset, tuple(keys), crop, seed
+        self.labelled, self.partly_known = labelled, partly_known
 
     def crop_at(self, position: int) -> Crop:
         number, place = divmod(position, len(self.keys))
         key = self.keys[shuffled(len(self.keys), self.seed, self.purpose, number)[place]]
-        if self.labelled:
+        if self.labelled or (self.partly_known and self.dataset.has_labels(key)):
             sample = self.dataset.sample(key)
         else:  # hidden is hidden: the label file is not even opened
             image = self.dataset.image(key)
             sample = Sample(image, torch.full(image.shape[1:], IGNORE, dtype=torch.uint8), key)
         generator = numpy_generator(self.seed, f"{self.purpose} crop", position)
         return *self.crop(sample.image, sample.labels, generator), key
+
+    def batch(self, number: int, size: int) -> RawBatch:
+        """Positions number * size onwards."""
+        crops = [self.crop_at(position) for position in range(number * size, (number + 1) * size)]
+        images, labels, keys = zip(*crops, strict=True)
+        return RawBatch(torch.stack(images), torch.stack(labels), keys, self.crop.sparse)
 
 
 @lru_cache(maxsize=4)
@@ -66,27 +75,110 @@ def shuffled(count: int, seed: int, purpose: str, number: int) -> list[int]:
     return permutation(count, seed, f"{purpose} order", number)
 
 
-def batches(crops: Crops, *, batch_size: int, start: int, stop: int, workers: int) -> Iterator[Batch]:
-    """The batches of iterations `start` to `stop`: number t holds positions t * batch_size onwards."""
-    loader: DataLoader[Any] = DataLoader(
-        crops,
-        batch_size=batch_size,
-        sampler=range(start * batch_size, stop * batch_size),
-        num_workers=workers,
-        collate_fn=collate,
-        multiprocessing_context="forkserver" if workers else None,
-        persistent_workers=False,
-        generator=torch.Generator(),  # keeps the loader from drawing its base seed from the global state
-    )
-    for batch in loader:
-        if isinstance(batch, UserError):
-            raise batch
-        yield batch
+@dataclass(frozen=True)
+class RawBatch:
+    """A `Batch` in 8 bits, as it travels from a loading process to the device."""
+
+    images: Tensor  # (B, 3, h, w) uint8
+    labels: Tensor  # (B, h, w) uint8
+    keys: tuple[str, ...]
+    sparse: bool
+
+    def pin_memory(self) -> RawBatch:
+        return RawBatch(self.images.pin_memory(), self.labels.pin_memory(), self.keys, self.sparse)
+
+    def to(self, device: torch.device, *, channels_last: bool = False) -> Batch:
+        images = self.images.to(device, non_blocking=True).float().div_(255)
+        if channels_last:
+            images = images.contiguous(memory_format=torch.channels_last)
+        return Batch(images, self.labels.to(device, non_blocking=True).long(), self.keys, self.sparse)
 
 
-def collate(crops: Sequence[Crop | UserError]) -> Batch | UserError:
-    for error in crops:
-        if isinstance(error, UserError):
-            return error
-    images, labels, keys = zip(*crops, strict=True)
-    return Batch(torch.stack(images).float().div_(255), torch.stack(labels).long(), tuple(keys))
+@dataclass(frozen=True, kw_only=True)
+class Pieces(TorchDataset[Pair | UserError]):
+    """What each step of each process trains on.
+
+    A step of all processes together takes `labelled_per_step` and `unlabelled_per_step` images, in equal
+    pieces: `parts` of them one after the other in each of `world` processes. So neither changes which images
+    a step has. Unlabelled images come from iteration `unlabelled_from` onwards.
+    """
+
+    labelled: Crops
+    unlabelled: Crops | None = None
+    labelled_per_step: int
+    unlabelled_per_step: int = 0
+    unlabelled_from: int = 0
+    parts: int = 1
+    rank: int = 0
+    world: int = 1
+
+    def __post_init__(self) -> None:
+        pieces = self.parts * self.world
+        for name in ("labelled_per_step", "unlabelled_per_step"):
+            count = getattr(self, name)
+            if count % pieces:
+                raise UserError(
+                    f"train.{name} {count} cannot be shared equally by {self.world} processes in "
+                    f"{self.parts} parts each: make it a multiple of {pieces}"
+                )
+
+    def __getitem__(self, index: int) -> Pair | UserError:
+        """Part `index` of all that this process does, counted from the start of training.
+
+        A user's mistake is returned: raised in a loading process, it would arrive as a traceback.
+        """
+        pieces = self.parts * self.world
+        iteration, part = divmod(index, self.parts)
+        number = iteration * pieces + part * self.world + self.rank
+        try:
+            labelled = self.labelled.batch(number, self.labelled_per_step // pieces)
+            if self.unlabelled is None or iteration < self.unlabelled_from:
+                return labelled, None
+            return labelled, self.unlabelled.batch(number, self.unlabelled_per_step // pieces)
+        except UserError as error:
+            return UserError(str(error))
+
+    def from_iteration(self, start: int, stop: int, *, workers: int, pin: bool = False) -> Iterator[Pair]:
+        """All parts of iterations `start` to `stop`, loaded ahead by a thread, or by `workers` processes."""
+        loader: DataLoader[Any] = DataLoader(
+            self,
+            batch_size=None,
+            sampler=range(start * self.parts, stop * self.parts),
+            num_workers=workers,
+            multiprocessing_context="spawn" if workers else None,
+            pin_memory=pin,
+            generator=torch.Generator(),  # keeps the loader from drawing its base seed from the global state
+        )
+        with deaf_children():
+            pairs = iter(loader)
+        for pair in pairs if workers else loaded_ahead(pairs):
+            if isinstance(pair, UserError):
+                raise pair
+            yield pair
+
+
+@contextmanager
+def deaf_children() -> Iterator[None]:
+    """Processes started within it never hear of Ctrl-C or SIGTERM, which go to whole groups of processes.
+
+    The run that they load for ends after its current iteration, and must get the images of that one.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})  # children inherit it
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def loaded_ahead(items: Iterable[Item], depth: int = 2) -> Iterator[Item]:
+    """The items, made by a thread while the caller is busy with the ones before."""
+    end: Any = object()
+    iterator = iter(items)
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            waiting = deque(pool.submit(next, iterator, end) for _ in range(depth))
+            while (item := waiting.popleft().result()) is not end:
+                waiting.append(pool.submit(next, iterator, end))
+                yield item
+        finally:
+            pool.shutdown(cancel_futures=True)

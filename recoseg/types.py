@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -57,13 +57,10 @@ class Batch:
     images: Tensor  # (B, 3, H, W) float in [0, 1]
     labels: Tensor  # (B, H, W) int64
     keys: tuple[str, ...]
+    sparse: bool = False  # whether the labels are single pixels, which move as points
 
     def __len__(self) -> int:
         return len(self.keys)
-
-    def to(self, device: torch.device) -> Batch:
-        images = self.images.to(device, non_blocking=True)
-        return replace(self, images=images, labels=self.labels.to(device, non_blocking=True))
 
 
 @dataclass(frozen=True)
@@ -80,11 +77,17 @@ class PseudoLabels:
 
     labels: Tensor  # (B, H, W) int64
     confidence: Tensor  # (B, H, W) float in [0, 1]
+    sparse: bool = False  # whether the labels are single pixels
 
     @classmethod
-    def certain(cls, labels: Tensor) -> PseudoLabels:
+    def certain(cls, labels: Tensor, *, sparse: bool = False) -> PseudoLabels:
         """Labels from a person: confidence 1 wherever there is one."""
-        return cls(labels, (labels != IGNORE).float())
+        return cls(labels, (labels != IGNORE).float(), sparse)
+
+    def overridden_by(self, known: Tensor) -> PseudoLabels:
+        """With the `known` labels (B, H, W), and confidence 1, wherever there is one."""
+        is_known = known != IGNORE
+        return PseudoLabels(known.where(is_known, self.labels), self.confidence.masked_fill(is_known, 1.0))
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,28 @@ class StepOutput:
     loss: Tensor  # scalar
     parts: dict[str, Tensor] = field(default_factory=dict)  # scalars
     pixels: Sequence[tuple[ModelOutput, PseudoLabels]] = ()
+    mixed: tuple[Tensor, PseudoLabels] | None = None  # what the student saw of the unlabelled images
+    stats: dict[str, Tensor] = field(default_factory=dict)  # scalars that no loss rests on
+    note: str | None = None  # what a person should know of this step
+
+    @classmethod
+    def mean(cls, outputs: Sequence[StepOutput]) -> StepOutput:
+        """Of several parts of one step: the mean losses, and the rest of the last one."""
+        last, count = outputs[-1], len(outputs)
+        parts = {name: sum_of(output.parts[name] for output in outputs) / count for name in last.parts}
+        return replace(last, loss=sum_of(output.loss for output in outputs) / count, parts=parts)
+
+    def detached(self) -> StepOutput:
+        """For the log: without predictions, and without what a backward pass would need."""
+        return replace(self, loss=self.loss.detach(), pixels=())
+
+    def plus(self, name: str, part: Tensor, *, weight: float = 1.0) -> StepOutput:
+        """With one more part of the loss."""
+        return replace(self, loss=self.loss + weight * part, parts={**self.parts, name: part.detach()})
+
+
+def sum_of(tensors: Iterable[Tensor]) -> Tensor:
+    return torch.stack(list(tensors)).sum(0)
 
 
 @dataclass(frozen=True)

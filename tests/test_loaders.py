@@ -12,7 +12,7 @@ from recoseg.data.cached import Cached
 from recoseg.data.problem import FileError
 from recoseg.data.scenes import Scenes
 from recoseg.errors import UserError
-from recoseg.loaders import Crops, batches
+from recoseg.loaders import Crops, Pieces, loaded_ahead
 from recoseg.types import IGNORE
 
 
@@ -26,7 +26,13 @@ def crops(source=None, *, labelled=True, seed=0) -> Crops:
 
 
 def take(source: Crops, *, start=0, stop=4, workers=0, batch_size=2):
-    return list(batches(source, batch_size=batch_size, start=start, stop=stop, workers=workers))
+    """The batches of some iterations; of labelled crops, or of unlabelled ones beside some labelled."""
+    pieces = Pieces(labelled=source, labelled_per_step=batch_size)
+    if not source.labelled:
+        others = {"unlabelled": source, "unlabelled_per_step": batch_size}
+        pieces = Pieces(labelled=crops(), labelled_per_step=1, **others)
+    pairs = pieces.from_iteration(start, stop, workers=workers)
+    return [pair[0 if source.labelled else 1].to(torch.device("cpu")) for pair in pairs]
 
 
 def test_batches_hold_floats_in_range_and_whole_labels() -> None:
@@ -109,3 +115,87 @@ def test_a_damaged_file_is_one_line_also_from_a_worker_process(workers) -> None:
     with pytest.raises(UserError) as caught:
         take(crops(source), workers=workers)
     assert str(caught.value) == "photo.jpg: damaged; copy it again"
+
+
+def shown(pieces: Pieces, iteration: int) -> tuple[list[str], list[str]]:
+    """Keys of all parts of one iteration of one process: labelled, unlabelled."""
+    pairs = [pieces[iteration * pieces.parts + part] for part in range(pieces.parts)]
+    labelled = [key for pair in pairs for key in pair[0].keys]
+    return labelled, [key for pair in pairs if pair[1] for key in pair[1].keys]
+
+
+def pieces(**changes) -> Pieces:
+    settings = {
+        "labelled": crops(),
+        "unlabelled": crops(labelled=False),
+        "labelled_per_step": 4,
+        "unlabelled_per_step": 8,
+    }
+    return Pieces(**{**settings, **changes})
+
+
+@pytest.mark.parametrize(("world", "parts"), [(2, 1), (1, 2), (2, 2), (4, 1)])
+def test_processes_and_parts_share_the_images_of_a_step_without_repeats(world, parts) -> None:
+    for iteration in (0, 3):
+        whole = shown(pieces(), iteration)
+        shares = [shown(pieces(world=world, rank=rank, parts=parts), iteration) for rank in range(world)]
+        for kind in (0, 1):
+            assert Counter(key for share in shares for key in share[kind]) == Counter(whole[kind])
+            assert len({len(share[kind]) for share in shares}) == 1
+
+
+def test_crops_of_a_process_are_those_of_the_whole_step_to_the_pixel() -> None:
+    whole = pieces()[2][1].images
+    first, second = (pieces(world=2, rank=rank)[2][1].images for rank in (0, 1))
+    assert torch.equal(torch.cat([first, second]), whole)
+
+
+def test_images_that_cannot_be_shared_equally_are_refused() -> None:
+    with pytest.raises(UserError, match="labelled_per_step 4 cannot be shared equally by 3 processes"):
+        pieces(world=3)
+    with pytest.raises(UserError, match="multiple of 16"):
+        pieces(world=2, parts=8, labelled_per_step=16)
+
+
+def test_unlabelled_images_come_when_they_are_asked_for_and_start_at_their_own_place() -> None:
+    late = pieces(unlabelled_from=2)
+    assert [late[iteration][1] is None for iteration in range(4)] == [True, True, False, False]
+    assert late[2][1].keys == pieces()[2][1].keys
+
+
+class PartlyLabelled(Scenes):
+    def has_labels(self, key):
+        return key.endswith(("0", "2"))
+
+    def labels(self, key):
+        assert self.has_labels(key), "hidden labels were read"
+        return super().labels(key)
+
+
+def test_a_walk_through_partly_known_images_has_their_known_labels() -> None:
+    source = PartlyLabelled(height=24, width=32, num_train=5, num_val=1)
+    walk = Crops(
+        source,
+        source.keys("train"),
+        crop=RandomCrop(size=(16, 16)),
+        seed=0,
+        labelled=False,
+        partly_known=True,
+    )
+    known = {key: bool((labels != IGNORE).any()) for _, labels, key in map(walk.crop_at, range(5))}
+    assert known == {key: source.has_labels(key) for key in source.keys("train")}
+
+
+def test_items_made_ahead_keep_their_order_and_their_errors() -> None:
+    def items():
+        yield from range(5)
+        raise UserError("the sixth is broken")
+
+    seen = []
+    with pytest.raises(UserError, match="sixth"):  # noqa: PT012 (what came before it counts as well)
+        for item in loaded_ahead(items()):
+            seen.append(item)
+    assert seen == [0, 1, 2, 3, 4]
+    walk = loaded_ahead(iter(range(100)))
+    assert [next(walk) for _ in range(3)] == [0, 1, 2]
+    walk.close()  # a run that ends early leaves no thread behind

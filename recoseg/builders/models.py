@@ -8,21 +8,40 @@ from typing import Any
 import torch
 from torch import nn
 
-from recoseg.builders.section import keywords
-from recoseg.config.model_settings import DeepLabV3PlusModel
+from recoseg.config.model_settings import (
+    DeepLabModel,
+    DeepLabV2Model,
+    DeepLabV3PlusModel,
+    FactoryModel,
+    StartingModel,
+    TransformersModel,
+)
+from recoseg.errors import UserError
 from recoseg.lookup import lookup
+from recoseg.models.deeplab_v2 import DeepLabV2
 from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
-from recoseg.models.encoders import ENCODERS
-from recoseg.models.weights import load_weights
+from recoseg.models.encoders import ENCODERS, Encoder
+from recoseg.models.factory import network_from_factory
+from recoseg.models.frozen_batch_norm import freeze_batch_norm
+from recoseg.models.pretrained import load_pretrained
+from recoseg.models.representation import with_representation
+from recoseg.models.transformers_network import transformers_network, transformers_normalise
+from recoseg.models.weights import LoadReport, load_weights
 from recoseg.seeds import seed_for
 
 
 def build_model(
-    section: Any, num_classes: int, *, feature_channels: int | None = None, seed: int, pretrained: bool = True
+    section: Any,
+    num_classes: int,
+    *,
+    feature_channels: int | None = None,
+    seed: int,
+    pretrained: bool = False,
 ) -> nn.Module:
-    """The network, its weights drawn from `seed`; `pretrained=False` when trained ones will be put in.
+    """The network, its weights drawn from `seed`, for trained ones to be put in.
 
-    With `feature_channels` it has a representation head, which the contrast needs.
+    With `feature_channels` it has a representation head, which the contrast needs. With `pretrained`, a
+    network that comes with weights has them.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed_for(seed, "weights"))
@@ -30,18 +49,101 @@ def build_model(
         return build(section, num_classes, feature_channels=feature_channels, pretrained=pretrained)
 
 
+def build_starting_model(
+    section: Any, num_classes: int, *, feature_channels: int | None = None, seed: int
+) -> tuple[nn.Module, list[str]]:
+    """The network as a run starts with it, and lines for the terminal that say where its weights are from."""
+    refuse_without_effect(section)
+    model = build_model(
+        section,
+        num_classes,
+        feature_channels=feature_channels,
+        seed=seed,
+        pretrained=section.weights is None,
+    )
+    lines = [f"weights: {report}" for report in starting_weights(section, model)]
+    if section.frozen_batch_norm != "none":
+        lines.append(f"frozen:  {freeze_batch_norm(model, section.frozen_batch_norm)} BatchNorm layers")
+    return model, lines
+
+
+def refuse_without_effect(section: StartingModel) -> None:
+    if section.weights is None and section.reinitialise:
+        raise UserError("model.reinitialise has no effect without model.weights: leave it out")
+    if section.weights is not None and isinstance(section, DeepLabModel) and section.pretrained is not None:
+        raise UserError("model.pretrained has no effect beside model.weights: give one of them")
+
+
+def starting_weights(section: StartingModel, model: nn.Module) -> list[LoadReport]:
+    """Put in the weights that the config names; what each file filled."""
+    if section.weights is not None:
+        return [load_weights(model, section.weights, reinitialise=section.reinitialise)]
+    if isinstance(section, DeepLabModel) and section.pretrained is not None:
+        encoder = model.get_submodule("encoder")
+        assert isinstance(encoder, Encoder)
+        return [load_pretrained(encoder, section.encoder, section.pretrained)]
+    return []
+
+
 def build_deeplab_v3_plus(
     section: DeepLabV3PlusModel, num_classes: int, *, feature_channels: int | None, pretrained: bool
 ) -> nn.Module:
-    settings = keywords(section)
-    weights, encoder_name = settings.pop("pretrained"), settings.pop("encoder")
-    encoder = lookup(ENCODERS, encoder_name, what="encoder")()
-    if pretrained and weights is not None:
-        load_weights(encoder, weights)
     return DeepLabV3Plus(
-        encoder=encoder, num_classes=num_classes, feature_channels=feature_channels, **settings
+        encoder=build_encoder(section),
+        num_classes=num_classes,
+        feature_channels=feature_channels,
+        decoder_width=section.decoder_width,
+        separable=section.separable,
+        dropout=section.dropout,
     )
 
 
-BUILDERS: dict[str, Callable[..., nn.Module]] = {"deeplab_v3_plus": build_deeplab_v3_plus}
+def build_deeplab_v2(
+    section: DeepLabV2Model, num_classes: int, *, feature_channels: int | None, pretrained: bool
+) -> nn.Module:
+    return DeepLabV2(
+        encoder=build_encoder(section), num_classes=num_classes, feature_channels=feature_channels
+    )
+
+
+def build_encoder(section: DeepLabModel) -> Encoder:
+    """Without its pretrained weights, which `starting_weights` puts in."""
+    return lookup(ENCODERS, section.encoder, what="encoder")(output_stride=section.output_stride)
+
+
+def build_transformers(
+    section: TransformersModel, num_classes: int, *, feature_channels: int | None, pretrained: bool
+) -> nn.Module:
+    network = transformers_network(
+        section.checkpoint, num_classes, pretrained=pretrained and section.pretrained
+    )
+    return with_representation(
+        network,
+        num_classes=num_classes,
+        feature_channels=feature_channels,
+        normalise=transformers_normalise(section.checkpoint),
+    )
+
+
+def build_factory(
+    section: FactoryModel, num_classes: int, *, feature_channels: int | None, pretrained: bool
+) -> nn.Module:
+    """Which weights the network starts from is the function's affair."""
+    return with_representation(
+        network_from_factory(section.factory, num_classes),
+        num_classes=num_classes,
+        feature_channels=feature_channels,
+        at=section.at,
+        normalise=None if section.normalise else nn.Identity(),
+        multiple_of=section.multiple_of,
+        feature_stride=section.feature_stride,
+    )
+
+
+BUILDERS: dict[str, Callable[..., nn.Module]] = {
+    "deeplab_v3_plus": build_deeplab_v3_plus,
+    "deeplab_v2": build_deeplab_v2,
+    "transformers": build_transformers,
+    "factory": build_factory,
+}
 """`model.name` -> what builds it."""

@@ -12,19 +12,27 @@ from torch import nn
 
 from recoseg.augment.colour import ColourJitter, GaussianBlur
 from recoseg.builders.data import build_dataset, build_split, require_two_classes, val_keys
-from recoseg.builders.models import build_model
-from recoseg.builders.section import keywords
-from recoseg.builders.training import build_crops, build_optimiser, choose_device
-from recoseg.config.load import load, to_yaml
+from recoseg.builders.methods import build_contrast, build_method
+from recoseg.builders.models import build_model, build_starting_model
+from recoseg.builders.training import (
+    build_optimiser,
+    build_pieces,
+    build_selection,
+    choose_device,
+    choose_workers,
+)
+from recoseg.config.describe import describe_method, describe_model
+from recoseg.config.load import flat, load, to_yaml
 from recoseg.config.settings import RunConfig
 from recoseg.data.base import Dataset
 from recoseg.data.cached import Cached
 from recoseg.data.worker_processes import Progress
 from recoseg.errors import UserError
-from recoseg.lookup import lookup
-from recoseg.methods import METHODS
+from recoseg.loaders import Pieces
 from recoseg.models.weights import load_weights
 from recoseg.splits.split_file import LabelSplit
+from recoseg.splits.visible import VisibleLabels
+from recoseg.train.precision import Precision
 from recoseg.train.run_folder import RunFolder
 from recoseg.train.trainer import Trainer
 
@@ -62,7 +70,12 @@ def trained_run(folder: RunFolder) -> TrainedRun:
     """The network of a run folder with its trained weights, in eval mode, and the data it was trained on."""
     config = load(folder.config)
     dataset = build_dataset(config.data)
-    model = build_model(config.model, len(dataset.classes), seed=config.train.seed, pretrained=False)
+    model = build_model(
+        config.model,
+        len(dataset.classes),
+        feature_channels=feature_channels(config),
+        seed=config.train.seed,
+    )
     if not folder.weights.is_file():
         raise UserError(f"{folder.path} has no weights yet: train it to its first evaluation")
     load_weights(model, folder.weights, strict=True)
@@ -73,35 +86,74 @@ def trained_run(folder: RunFolder) -> TrainedRun:
 def build_parts(config: RunConfig, dataset: Dataset, split: LabelSplit) -> dict[str, Any]:
     device = choose_device(config.train.device)
     require_two_classes(dataset)
-    cached = Cached(dataset, budget_bytes=int(config.train.cache_gb * 1e9) // max(1, config.train.workers))
-    model = build_model(config.model, len(dataset.classes), seed=config.train.seed)
-    train = keywords(config.train)
-    del train["device"], train["cache_gb"]
+    train = config.train
+    workers = choose_workers(train, dataset)
+    cached = Cached(dataset, budget_bytes=int(train.cache_gb * 1e9) // max(1, workers))
+    visible = VisibleLabels(cached, split)
+    model, start = build_starting_model(
+        config.model, len(dataset.classes), feature_channels=feature_channels(config), seed=train.seed
+    )
+    method = build_method(config, model, len(dataset.classes))
+    to_validate = val_keys(dataset)
+    selection = build_selection(train, cached, to_validate, visible, split)
+    held_back = list(selection.keys) if selection and selection.dataset is visible else []
+    pieces = build_pieces(config, visible, split, method, held_back)
     return {
-        "method": lookup(METHODS, config.method.name, what="method")(model, **keywords(config.method)),
-        "optimiser": build_optimiser(config.optimiser, model),
-        "crops": build_crops(config.augment, config.train, cached, split),
+        "method": method,
+        "contrast": build_contrast(config.contrast),
+        "optimisers": {"student": build_optimiser(config.optimiser, model), **method.own_optimisers()},
+        "pieces": pieces,
         "dataset": cached,
-        "val_keys": val_keys(dataset),
+        "val_keys": to_validate,
+        "selection": selection,
         "jitter": ColourJitter(probability=config.augment.jitter),
         "blur": GaussianBlur(probability=config.augment.blur),
         "device": device,
+        "precision": Precision(train.precision, device),
+        "iterations": train.iterations,
         "power": config.optimiser.power,
-        "about": about(config, dataset, split, model, device),
-        **train,
+        "clip": train.clip,
+        "channels_last": train.channels_last,
+        "seed": train.seed,
+        "evaluate_every": train.evaluate_every,
+        "log_every": train.log_every,
+        "workers": workers,
+        "settings": flat(config),
+        "about": about(config, dataset, split, model, start, pieces, device),
     }
 
 
+def feature_channels(config: RunConfig) -> int | None:
+    return None if config.contrast is None else config.contrast.feature_channels
+
+
 def about(
-    config: RunConfig, dataset: Dataset, split: LabelSplit, model: nn.Module, device: torch.device
+    config: RunConfig,
+    dataset: Dataset,
+    split: LabelSplit,
+    model: nn.Module,
+    start: list[str],
+    pieces: Pieces,
+    device: torch.device,
 ) -> list[str]:
     """What a run is, in a few lines for the terminal."""
     partly = f" ({split.pixels} of each class)" if split.pixels else ""
     labelled = f"{len(split.labelled)} labelled images{partly}, {len(split.unlabelled)} unlabelled"
     classes, validation = len(dataset.classes), len(dataset.keys("val"))
     millions = sum(parameter.numel() for parameter in model.parameters()) / 1e6
-    return [
+    lines = [
         f"data:    {dataset.name}, {classes} classes; {labelled}, {validation} to validate",
-        f"network: {config.model.name}, {config.model.encoder}, {millions:.1f} million parameters, {device}",
-        f"method:  {config.method.name}, {config.train.iterations} iterations",
+        f"network: {describe_model(config.model)}, {millions:.1f} million parameters, {device}",
+        *start,
+        f"method:  {describe_method(config)}, {config.train.iterations} iterations",
     ]
+    for crops, count in (
+        (pieces.labelled, pieces.labelled_per_step),
+        (pieces.unlabelled, pieces.unlabelled_per_step),
+    ):
+        if crops is not None and len(crops.keys) < count:
+            lines.append(
+                f"note:    a step takes {count} {crops.purpose} images and there are {len(crops.keys)}: "
+                "some are in it more than once, as other crops"
+            )
+    return lines

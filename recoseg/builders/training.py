@@ -2,35 +2,107 @@
 
 from __future__ import annotations
 
+import os
+
 import torch
 from torch import nn
+from torch.optim import Optimizer
 
 from recoseg.augment.geometry import RandomCrop
-from recoseg.config.train_settings import AugmentSettings, OptimiserSettings, TrainSettings
+from recoseg.config.settings import RunConfig
+from recoseg.config.train_settings import OptimiserSettings, TrainSettings
 from recoseg.data.base import Dataset
+from recoseg.distributed import rank, world_size
 from recoseg.errors import UserError
-from recoseg.loaders import Crops
+from recoseg.loaders import Crops, Pieces
+from recoseg.methods.base import Method
 from recoseg.splits.split_file import LabelSplit
 from recoseg.splits.visible import VisibleLabels
+from recoseg.train.parameter_groups import parameter_groups
+from recoseg.train.selection import Selection, hold_back
+
+MOST_WORKERS = 8
 
 
-def build_optimiser(section: OptimiserSettings, model: nn.Module) -> torch.optim.Optimizer:
+def build_optimiser(section: OptimiserSettings, model: nn.Module) -> Optimizer:
     if section.nesterov and section.momentum == 0:
         raise UserError("optimiser.nesterov has no effect without optimiser.momentum: set it to false")
+    if section.weight_decay == 0 and not section.decay_norms_and_biases:
+        raise UserError("optimiser.decay_norms_and_biases has no effect without optimiser.weight_decay")
     return torch.optim.SGD(
-        model.parameters(),
-        lr=section.lr,
+        parameter_groups(
+            model,
+            lr=section.lr,
+            weight_decay=section.weight_decay,
+            head_lr_factor=section.head_lr_factor,
+            decay_norms_and_biases=section.decay_norms_and_biases,
+        ),
         momentum=section.momentum,
         nesterov=section.nesterov,
-        weight_decay=section.weight_decay,
     )
 
 
-def build_crops(augment: AugmentSettings, train: TrainSettings, dataset: Dataset, split: LabelSplit) -> Crops:
-    sparse = split.pixels is not None
-    crop = RandomCrop(size=augment.crop, scale=augment.scale, flip=augment.flip, sparse=sparse)
-    visible = VisibleLabels(dataset, split)  # hidden is hidden: training has no other way to labels
-    return Crops(visible, split.labelled, crop=crop, seed=train.seed, labelled=True)
+def build_pieces(
+    config: RunConfig, visible: VisibleLabels, split: LabelSplit, method: Method, held_back: list[str]
+) -> Pieces:
+    """The images of every step. Training has no way to labels but `visible`."""
+    augment, train = config.augment, config.train
+    partly = split.pixels is not None
+    crop = RandomCrop(size=augment.crop, scale=augment.scale, flip=augment.flip, sparse=partly)
+    keys = [key for key in split.labelled if key not in set(held_back)]
+    labelled = Crops(visible, keys, crop=crop, seed=train.seed, labelled=True)
+    if not method.needs_unlabelled:
+        if train.unlabelled_per_step is not None:
+            raise UserError(f"train.unlabelled_per_step has no effect with method {config.method.name}")
+        return Pieces(
+            labelled=labelled,
+            labelled_per_step=train.labelled_per_step,
+            parts=train.accumulate,
+            rank=rank(),
+            world=world_size(),
+        )
+    plain = RandomCrop(size=augment.crop, scale=(1.0, 1.0), flip=0.0, sparse=partly)
+    others = unlabelled_keys(split, keys, config.method.name)
+    return Pieces(
+        labelled=labelled,
+        unlabelled=Crops(visible, others, crop=plain, seed=train.seed, labelled=False, partly_known=partly),
+        labelled_per_step=train.labelled_per_step,
+        unlabelled_per_step=train.unlabelled_per_step or train.labelled_per_step,
+        unlabelled_from=first_unlabelled(method, train.iterations),
+        parts=train.accumulate,
+        rank=rank(),
+        world=world_size(),
+    )
+
+
+def unlabelled_keys(split: LabelSplit, labelled: list[str], method: str) -> list[str]:
+    """Images without labels; with partial labels also those that have some: most of their pixels do not."""
+    keys = [*split.unlabelled, *(labelled if split.pixels is not None else ())]
+    if not keys:
+        raise UserError(
+            f"method {method} learns from unlabelled images too, and this split has none: every training "
+            "image is labelled. Use fewer labels (split.labels 20), or method supervised"
+        )
+    return keys
+
+
+def first_unlabelled(method: Method, iterations: int) -> int:
+    """The first iteration that looks at unlabelled images."""
+    return next((n for n in range(iterations) if method.uses_unlabelled(n)), iterations)
+
+
+def build_selection(
+    train: TrainSettings, dataset: Dataset, val_keys: list[str], visible: VisibleLabels, split: LabelSplit
+) -> Selection | None:
+    """The images that choose the best weights, if any shall."""
+    if train.best_on != "labelled" and train.best_share != TrainSettings().best_share:
+        raise UserError("train.best_share has no effect without train.best_on labelled")
+    if train.best_on == "val":
+        return Selection("the validation images", dataset, val_keys)
+    if train.best_on == "labelled":
+        _, held = hold_back(split.labelled, train.best_share, train.seed)
+        return Selection(f"{len(held)} labelled images held back from training", visible, held)
+    return None
 
 
 def choose_device(name: str) -> torch.device:
@@ -44,3 +116,13 @@ def choose_device(name: str) -> torch.device:
             f"train.device: {name!r} cannot be used here: {str(error).splitlines()[0]}"
         ) from error
     return device
+
+
+def choose_workers(train: TrainSettings, dataset: Dataset) -> int:
+    """Loading processes: none where the training images fit into the cache, judged by the first of them."""
+    if train.workers is not None:
+        return train.workers
+    keys = dataset.keys("train")
+    if not keys or dataset.image(keys[0]).nbytes * 4 / 3 * len(keys) <= train.cache_gb * 1e9:  # with labels
+        return 0
+    return min(os.cpu_count() or 1, MOST_WORKERS)

@@ -1,11 +1,23 @@
-"""See it work: train on drawn street scenes and write a page about it."""
+"""See it work: train three methods on drawn street scenes and compare them on one page."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 TAKES_SETTINGS = True
+
+TEACHER = ["--method", "mean_teacher", "--method.mix", "classmix", "--method.student_pass", "together"]
+RUNS = {
+    "supervised": ["--method", "supervised", "--method.average", "0.99"],
+    "ClassMix": TEACHER,
+    "ClassMix + ReCo": [*TEACHER, "--contrast", "reco", "--contrast.keys", "shared"],
+}
+"""What is compared: the same labelled images, steps and labelled crops a step for all of them."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,16 +37,33 @@ def run(arguments: argparse.Namespace) -> int:
 
     console = Console()
     out = Path(arguments.out) if arguments.out else free_path(Path("runs/demo"))
-    config = configs.load("demo", arguments.settings)
     runs = []
-    for method in ("supervised",):
-        console.print(f"training: {method}", highlight=False)
-        trainer = new_run(config, out / method)
+    for number, (name, words) in enumerate(RUNS.items(), 1):
+        console.print(f"{number} of {len(RUNS)}: {name}", style="bold", highlight=False)
+        trainer = new_run(configs.load("demo", [*words, *arguments.settings]), out / name)
         trainer.run(console)
         runs.append(trainer.folder.path)
     page = write_report(runs, out / "index.html", title="recoseg demo")
+    print_table(runs, console)
     console.print(f"done; open the page: {page.resolve().as_uri()}", highlight=False, soft_wrap=True)
     return 0
+
+
+def print_table(runs: list[Path], console: Console) -> None:
+    """Scores of the runs, and differences to the first."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    from recoseg.report.numbers import percent, points
+    from recoseg.train.run_folder import RunFolder, read_lines
+
+    table = Table("run", "mean IoU", "difference", "accuracy", box=SIMPLE_HEAD)
+    last = [read_lines(RunFolder(path).metrics)[-1] for path in runs]
+    for path, scores in zip(runs, last, strict=True):
+        difference = (scores["mean_iou"] or 0) - (last[0]["mean_iou"] or 0)
+        gain = "" if scores is last[0] else f"{points(difference)} points"
+        table.add_row(path.name, percent(scores["mean_iou"]), gain, percent(scores["accuracy"]))
+    console.print(table)
 
 
 def free_path(wanted: Path) -> Path:

@@ -16,6 +16,7 @@ from recoseg.lookup import did_you_mean
 COMMANDS = {
     "demo": "recoseg.cli.demo",
     "train": "recoseg.cli.train",
+    "status": "recoseg.cli.status",
     "report": "recoseg.cli.report",
     "check": "recoseg.cli.check",
     "prepare": "recoseg.cli.prepare",

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recoseg.cli.report import write_report
+from recoseg.errors import UserError
 
 if TYPE_CHECKING:
+    from recoseg.config import RunConfig
     from recoseg.train.trainer import Trainer
 
 TAKES_SETTINGS = True
@@ -29,40 +31,69 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from rich.console import Console
 
-    console = Console()
-    trainer = resumed(arguments) if arguments.resume else new(arguments)
-    folder = trainer.folder
-    trainer.run(console)
-    page = write_report([folder.path])
-    console.print(f"run folder: {folder.path}\npage:       {page}", highlight=False, soft_wrap=True)
+    from recoseg import config as configs
+    from recoseg.train.processes import is_first, processes
+    from recoseg.train.run_folder import RunFolder
+
+    words = arguments.settings
+    if arguments.resume:
+        if arguments.config or arguments.out:
+            raise UserError("--resume takes the run's own config: leave out --config and --out")
+        config = configs.load(RunFolder.open(Path(arguments.resume)).config, words)
+    else:
+        config = configs.load(arguments.config, words)
+    with processes(config.train.device):
+        console = Console(quiet=not is_first(), markup=False)
+        trainer = resumed(config, arguments.resume) if arguments.resume else new(config, arguments.out)
+        folder = trainer.folder
+        trainer.run(console)
+        if is_first():
+            page = write_report([folder.path])
+            console.print(f"run folder: {folder.path}\npage:       {page}", highlight=False, soft_wrap=True)
     return 0
 
 
-def new(arguments: argparse.Namespace) -> Trainer:
-    from rich.console import Console
-
-    from recoseg import config as configs
-    from recoseg.builders.runs import new_run
-    from recoseg.cli.check import progress_of
-
-    config = configs.load(arguments.config, arguments.settings)
-    path = Path(arguments.out) if arguments.out else next_run_path()
-    if config.split.file is not None or config.split == configs.RunConfig().split:
-        return new_run(config, path)
-    with progress_of(Console(stderr=True), doing="reading labels") as progress:  # the split must be drawn
-        return new_run(config, path, progress=progress)
-
-
-def resumed(arguments: argparse.Namespace) -> Trainer:
+def resumed(config: RunConfig, path: str) -> Trainer:
+    """The run in a folder, which must have been begun with this config, but for harmless changes."""
     from recoseg import config as configs
     from recoseg.builders.runs import resumed_run
-    from recoseg.errors import UserError
+    from recoseg.config.load import flat
+    from recoseg.train.run_folder import RunFolder
+    from recoseg.train.same_settings import require_same
+
+    folder = RunFolder.open(Path(path))
+    require_same(flat(configs.load(folder.config)), flat(config))
+    return resumed_run(config, folder)
+
+
+def new(config: RunConfig, out: str | None) -> Trainer:
+    """A new run, made by the first process; the others open what it made."""
+    from recoseg.train.processes import by_first, from_first
+
+    trainer = by_first(lambda: begun(config, out))
+    path = from_first(str(trainer.folder.path) if trainer else "")
+    return trainer or resumed(config, path)
+
+
+def begun(config: RunConfig, out: str | None) -> Trainer:
+    """A new run; or the one that is there, where torchrun gives the same command again to go on with it."""
+    from rich.console import Console
+
+    from recoseg.builders.runs import new_run
+    from recoseg.cli.check import progress_of
+    from recoseg.config import RunConfig
+    from recoseg.train.processes import by_torchrun
     from recoseg.train.run_folder import RunFolder
 
-    if arguments.config or arguments.out or arguments.settings:
-        raise UserError("--resume takes the run's own config: leave out --config, --out and settings")
-    folder = RunFolder.open(Path(arguments.resume))
-    return resumed_run(configs.load(folder.config), folder)
+    if by_torchrun() and out is None:
+        raise UserError("give --out RUN with torchrun: processes that it starts anew must find their run")
+    path = Path(out) if out else next_run_path()
+    if by_torchrun() and RunFolder(path).is_run():
+        return resumed(config, str(path))
+    if config.split.file is not None or config.split == RunConfig().split:
+        return new_run(config, path)
+    with progress_of(Console(stderr=True), doing="reading labels") as progress:  # a split is drawn
+        return new_run(config, path, progress=progress)
 
 
 def next_run_path(parent: Path = Path("runs")) -> Path:

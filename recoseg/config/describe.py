@@ -37,6 +37,20 @@ def describe_section(kind: Any, path: str, width: int) -> Iterator[str]:
         yield from textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent)
 
 
+def describe_model(section: Any) -> str:
+    """A network in a few words."""
+    detail = getattr(section, "encoder", None) or getattr(section, "checkpoint", None)
+    detail = detail or getattr(section, "factory", None)
+    return f"{section.name}, {detail}" if detail else str(section.name)
+
+
+def describe_method(config: RunConfig) -> str:
+    """A method in a few words: what people call it."""
+    mix = getattr(config.method, "mix", "none")
+    name = config.method.name if mix == "none" else f"{config.method.name} with {mix}"
+    return name if config.contrast is None else f"{name} + regional contrast"
+
+
 def show(value: object) -> str:
     """A default as one would type it."""
     if isinstance(value, tuple):

@@ -42,6 +42,21 @@ def to_yaml(config: RunConfig) -> str:
     return yaml.safe_dump(plain, sort_keys=False)
 
 
+def flat(config: RunConfig) -> dict[str, object]:
+    """Every setting under its dotted name."""
+
+    def walk(value: object, name: str) -> dict[str, object]:
+        if not dataclasses.is_dataclass(value):
+            return {name: list(value) if isinstance(value, tuple) else value}
+        prefix = f"{name}." if name else ""
+        items: dict[str, object] = {}
+        for f in dataclasses.fields(value):
+            items |= walk(getattr(value, f.name), prefix + f.name)
+        return items
+
+    return walk(config, "")
+
+
 def find_config(path: str | Path) -> Path:
     """A config by path, or a shipped one by name."""
     candidates = [Path(path), *(folder / f"{path}.yaml" for folder in SHIPPED)]

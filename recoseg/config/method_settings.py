@@ -1,9 +1,18 @@
-"""Settings of the methods: `method`, and the contrast on top of them: `contrast`."""
+"""Settings of the methods: `method`, and of the contrast on top of them: `contrast`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
+
+from recoseg.config.setting import setting
+
+AVERAGE = (
+    "decay of a moving average of the weights that is evaluated in place of the student, as mean_teacher "
+    "does with 0.99; none evaluates the student"
+)
+START = "iterations at the start that learn from labels alone"
+RAMP = "iterations after that over which the weight of unlabelled images grows to 1"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -11,3 +20,80 @@ class SupervisedMethod:
     """Cross-entropy on the labelled images alone."""
 
     name: Literal["supervised"] = "supervised"
+    average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeanTeacherMethod:
+    """A moving average of the network labels the unlabelled images; with a mix: CutOut, CutMix, ClassMix."""
+
+    name: Literal["mean_teacher"] = "mean_teacher"
+    mix: Literal["none", "cutout", "cutmix", "classmix"] = setting(
+        "classmix", "how unlabelled images are mixed: none, cutout, cutmix or classmix"
+    )
+    trust_above: float = setting(
+        0.97,
+        "unlabelled images weigh by the share of their pixels with this confidence (delta_s)",
+        at_least=0,
+        at_most=1,
+    )
+    decay: float = setting(0.99, "decay of the moving average", at_least=0, at_most=0.99999)
+    teacher_norm: Literal["average", "batch"] = setting(
+        "average", "BatchNorm of the teacher when it labels: averaged statistics, or those of the batch"
+    )
+    student_pass: Literal["separate", "together"] = setting(
+        "separate",
+        "labelled and unlabelled crops pass the student one after the other, or together: faster, with "
+        "BatchNorm statistics of both",
+    )
+    supervised_start: int = setting(0, START, at_least=0)
+    ramp: int = setting(0, RAMP, at_least=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class S4GANMethod:
+    """S4GAN (Mittal et al., 2021): a discriminator judges predictions on unlabelled images."""
+
+    name: Literal["s4gan"] = "s4gan"
+    match_weight: float = setting(0.1, "weight of feature matching", at_least=0)
+    self_weight: float = setting(1.0, "weight of self-training", at_least=0)
+    self_above: float = setting(
+        0.6, "self-training uses predictions that the discriminator scores above this", at_least=0, at_most=1
+    )
+    discriminator_lr: float = setting(1e-4, "learning rate of the discriminator, with Adam", above=0)
+    average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
+    supervised_start: int = setting(0, START, at_least=0)
+    ramp: int = setting(0, RAMP, at_least=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContrastSettings:
+    """Regional contrast on top of any method: --contrast reco, or --contrast none."""
+
+    name: Literal["reco"] = "reco"
+    weight: float = setting(1.0, "weight of the contrast in the loss", above=0)
+    num_queries: int = setting(256, "queries of a class in a step", at_least=1)
+    num_keys: int = setting(512, "negative keys of a query", at_least=1)
+    temperature: float = setting(0.5, "temperature tau", above=0)
+    hard_below: float = setting(
+        0.97, "a query is hard up to this probability (delta_s)", at_least=0, at_most=1
+    )
+    trust_above: float = setting(
+        0.7, "pseudo-labels take part above this confidence (delta_w)", at_least=0, at_most=1
+    )
+    own_label_above: float = setting(
+        0.97,
+        "with partial labels, other pixels of labelled images take part with the student's own label from "
+        "this confidence on",
+        at_least=0,
+        at_most=1,
+    )
+    queries: Literal["hard", "random", "easy"] = setting("hard", "which pixels are queries")
+    negatives: Literal["active", "uniform"] = setting(
+        "active", "negative classes by likeness to the query's, or all alike"
+    )
+    keys: Literal["per_query", "shared"] = setting(
+        "per_query", "negative keys of every query its own, or shared by a class: several times faster"
+    )
+    graph_temperature: float = setting(1.0, "temperature of the choice of negative classes", above=0)
+    feature_channels: int = setting(256, "channels of the representation head", at_least=1)

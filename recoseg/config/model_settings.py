@@ -5,22 +5,92 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from recoseg.config.setting import setting
+from recoseg.config.setting import REQUIRED, setting
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeepLabV3PlusModel:
-    """DeepLabV3+ (Chen et al., 2018), the paper's network."""
+class StartingModel:
+    """What all networks have: where their training starts, and what of them stays as it is."""
 
-    name: Literal["deeplab_v3_plus"] = "deeplab_v3_plus"
+    name: str
+    weights: str | None = setting(
+        None,
+        "weights of a whole network to start from: the weights.safetensors of a run, or a .pth file",
+        is_path=True,
+    )
+    reinitialise: bool = setting(
+        False, "start layers of another shape than in weights afresh: the classifier of other classes"
+    )
+    frozen_batch_norm: Literal["none", "encoder", "all"] = setting(
+        "none", "BatchNorm layers whose statistics, scale and shift stay as they start"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeepLabModel(StartingModel):
+    """What both DeepLabs have."""
+
     encoder: str = setting(
         "mobilenet_v2", "mobilenet_v2, resnet18, resnet34, resnet50, resnet101, resnet50_deep, resnet101_deep"
     )
     pretrained: str | None = setting(
-        None, "encoder weights: a .pth or .safetensors file; none starts from random ones", is_path=True
+        None,
+        "encoder weights: imagenet downloads what torchvision publishes, once; or a .pth or .safetensors "
+        "file; none starts from random ones",
+        is_path=True,
+        words=("imagenet",),
     )
+    output_stride: int = setting(16, "pixels to a cell of the encoder's output: 8, 16 or 32")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeepLabV3PlusModel(DeepLabModel):
+    """DeepLabV3+ (Chen et al., 2018), the paper's network."""
+
+    name: Literal["deeplab_v3_plus"] = "deeplab_v3_plus"
     decoder_width: int = setting(256, "channels of the decoder", at_least=8)
     separable: bool = setting(
         False, "depthwise-separable 3x3 convolutions in the decoder: half the time on a CPU"
     )
     dropout: float = setting(0.1, "dropout before the decoder", at_least=0, at_most=0.9)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeepLabV2Model(DeepLabModel):
+    """DeepLabV2 (Chen et al., 2017), the network of the paper's appendix B."""
+
+    name: Literal["deeplab_v2"] = "deeplab_v2"
+    output_stride: int = setting(8, "pixels to a cell of the encoder's output: 8, 16 or 32")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformersModel(StartingModel):
+    """A segmentation network of the package transformers, see docs/networks.md."""
+
+    name: Literal["transformers"] = "transformers"
+    checkpoint: str = setting(
+        REQUIRED, "a folder with config.json and model.safetensors, or a name on the hub", is_path=True
+    )
+    pretrained: bool = setting(True, "false: only the config of the checkpoint, with random weights")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactoryModel(StartingModel):
+    """Your own network, made by a function of yours, see docs/networks.md."""
+
+    name: Literal["factory"] = "factory"
+    factory: str = setting(
+        REQUIRED, "package.module:function, called with num_classes=K; the current folder is searched too"
+    )
+    at: str | None = setting(
+        None, "the layer that reads the decoder's features; none: the last that makes K channels"
+    )
+    feature_stride: int = setting(
+        4, "pixels to a cell of the features: finer ones are averaged down to this", at_least=1
+    )
+    multiple_of: int | None = setting(
+        None, "what sides of images must be a multiple of; none: found by trying", at_least=1
+    )
+    normalise: bool = setting(
+        True, "by ImageNet's mean and deviation; false where the network does it itself"
+    )

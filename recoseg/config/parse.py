@@ -161,7 +161,8 @@ def parse_scalar(kind: type, value: object, path: str) -> Any:
 
 def checked(declared: Field[Any], value: Any, path: str) -> Any:
     """`value`, if it keeps the limits of its field; a path that exists is made absolute."""
-    if declared.metadata.get("is_path") and value is not None and Path(value).exists():
+    is_path = declared.metadata.get("is_path") and value is not None
+    if is_path and value not in declared.metadata["words"] and Path(value).exists():
         return str(Path(value).resolve())
     for limit, bound in declared.metadata.get("limits", {}).items():
         for number in value if isinstance(value, tuple) else (value,):

@@ -14,14 +14,16 @@ def setting(
     at_most: float | None = None,
     above: float | None = None,
     is_path: bool = False,
+    words: tuple[str, ...] = (),
 ) -> Any:
     """A dataclass field with its help text and the range of values that make sense.
 
-    A path that exists is made absolute, so that a run can be resumed from another folder.
+    A path that exists is made absolute, so that a run can be resumed from another folder. `words` are
+    values of such a setting that are no paths, whatever lies in the current folder.
     """
     limits = {"at_least": at_least, "at_most": at_most, "above": above}
     given = {name: value for name, value in limits.items() if value is not None}
-    metadata = {"help": help, "limits": given, "is_path": is_path}
+    metadata = {"help": help, "limits": given, "is_path": is_path, "words": words}
     return field(metadata=metadata) if default is REQUIRED else field(default=default, metadata=metadata)
 
 

@@ -16,8 +16,13 @@ from recoseg.config.data_settings import (
     ScenesData,
     SunRGBDData,
 )
-from recoseg.config.method_settings import SupervisedMethod
-from recoseg.config.model_settings import DeepLabV3PlusModel
+from recoseg.config.method_settings import ContrastSettings, MeanTeacherMethod, S4GANMethod, SupervisedMethod
+from recoseg.config.model_settings import (
+    DeepLabV2Model,
+    DeepLabV3PlusModel,
+    FactoryModel,
+    TransformersModel,
+)
 from recoseg.config.split_settings import SplitSettings
 from recoseg.config.train_settings import AugmentSettings, OptimiserSettings, TrainSettings
 
@@ -31,7 +36,10 @@ class RunConfig:
     )
     split: SplitSettings = field(default_factory=SplitSettings)
     augment: AugmentSettings = field(default_factory=AugmentSettings)
-    model: DeepLabV3PlusModel = field(default_factory=DeepLabV3PlusModel)
-    method: SupervisedMethod = field(default_factory=SupervisedMethod)
+    model: DeepLabV3PlusModel | DeepLabV2Model | TransformersModel | FactoryModel = field(
+        default_factory=DeepLabV3PlusModel
+    )
+    method: SupervisedMethod | MeanTeacherMethod | S4GANMethod = field(default_factory=SupervisedMethod)
+    contrast: ContrastSettings | None = None
     optimiser: OptimiserSettings = field(default_factory=OptimiserSettings)
     train: TrainSettings = field(default_factory=TrainSettings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from recoseg.config.setting import setting
 
@@ -30,6 +31,10 @@ class OptimiserSettings:
     momentum: float = setting(0.9, "momentum", at_least=0, at_most=1)
     nesterov: bool = setting(True, "Nesterov's form of momentum")
     weight_decay: float = setting(5e-4, "weight decay", at_least=0)
+    head_lr_factor: float = setting(
+        1.0, "the rate of all but the encoder, as a multiple of lr; 10 is usual for fine-tuning", above=0
+    )
+    decay_norms_and_biases: bool = setting(True, "weight decay for norms and biases too")
     power: float = setting(0.9, "the rate at iteration t is lr * (1 - t / iterations) ** power", at_least=0)
 
 
@@ -38,10 +43,33 @@ class TrainSettings:
     """The training loop."""
 
     iterations: int = setting(40_000, "number of optimiser steps", at_least=1)
-    labelled_per_step: int = setting(10, "labelled images in a step", at_least=1)
+    labelled_per_step: int = setting(10, "labelled images in a step, of all processes together", at_least=1)
+    unlabelled_per_step: int | None = setting(
+        None, "unlabelled images in a step; if none, as many as labelled ones", at_least=1
+    )
+    accumulate: int = setting(
+        1, "parts that a step is done in, one after the other, to save memory", at_least=1
+    )
+    clip: float | None = setting(None, "the largest norm of the gradient; none leaves it as it is", above=0)
+    precision: Literal["auto", "float32", "bfloat16", "float16"] = setting(
+        "auto", "float32, bfloat16, float16; auto is bfloat16 or float16 on a GPU, float32 on a CPU"
+    )
+    channels_last: bool = setting(False, "keep images and weights with channels last")
     seed: int = setting(0, "seed of weights, order and augmentation", at_least=0)
     evaluate_every: int = setting(1_000, "iterations between evaluations (and saved states)", at_least=1)
+    best_on: Literal["none", "labelled", "val"] = setting(
+        "none",
+        "keep the best weights besides the last: chosen on labelled images held back from training, or on "
+        "the validation images, whose score is then no longer an honest one",
+    )
+    best_share: float = setting(
+        0.2, "share of the labelled images held back for best_on labelled", above=0, at_most=0.9
+    )
     log_every: int = setting(10, "iterations between logged losses", at_least=1)
     device: str = setting("auto", "cpu, cuda, cuda:1, mps; auto takes a GPU where there is one")
-    workers: int = setting(0, "processes that load images; 0 loads in the main one", at_least=0)
+    workers: int | None = setting(
+        None,
+        "processes that load images; 0 loads in the main one; none: 0 where all images fit into cache_gb",
+        at_least=0,
+    )
     cache_gb: float = setting(2.0, "memory for decoded images, in GB", at_least=0)

@@ -8,8 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from recoseg.data.base import Dataset
+from recoseg.distributed import rank, sum_over_processes, world_size
 from recoseg.evaluate.confusion import confusion_matrix
 from recoseg.models.layers import resize
+from recoseg.models.without_features import without_features
 from recoseg.types import Sample, Scores
 
 
@@ -17,19 +19,24 @@ from recoseg.types import Sample, Scores
 def evaluate(
     model: nn.Module, dataset: Dataset, keys: Sequence[str], *, device: torch.device, batch_size: int = 4
 ) -> Scores:
-    """The scores of whole-image predictions at the size of the labels."""
+    """The scores of whole-image predictions at the size of the labels.
+
+    Several processes take turns with the images, and all of them get the scores of all images.
+    """
     num_classes = len(dataset.classes)
     confusion = torch.zeros(num_classes, num_classes, dtype=torch.int64, device=device)
     was_training = model.training
     model.eval()
+    mine = keys[rank() :: world_size()]
     try:
-        for samples in same_size_groups((dataset.sample(key) for key in keys), batch_size):
-            predicted = predict(model, torch.stack([s.image for s in samples]), device)
-            labels = torch.stack([s.labels for s in samples]).to(device).long()
-            confusion += confusion_matrix(predicted, labels, num_classes)
+        with without_features(model):
+            for samples in same_size_groups((dataset.sample(key) for key in mine), batch_size):
+                predicted = predict(model, torch.stack([s.image for s in samples]), device)
+                labels = torch.stack([s.labels for s in samples]).to(device).long()
+                confusion += confusion_matrix(predicted, labels, num_classes)
     finally:
         model.train(was_training)
-    return Scores(confusion.cpu())
+    return Scores(sum_over_processes(confusion).cpu())
 
 
 @torch.inference_mode()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-import torch.distributed
 from torch import Tensor
 
+from recoseg.distributed import sum_over_processes, world_size
 from recoseg.losses.pixel_vectors import all_vectors, lies_pixel_by_pixel
 
 _SUMS_PER_CLASS = 4
@@ -34,7 +34,7 @@ def class_means(features: Tensor, labels: Tensor, counts: Tensor) -> ClassMeans:
     counts = counts.to(sums.dtype)
     if world_size() > 1:
         both = torch.cat((sums, counts[:, None]), dim=1)  # (K, D + 1): one message instead of two
-        torch.distributed.all_reduce(both)
+        both = sum_over_processes(both)
         sums, counts = both[:, :-1], both[:, -1]
     vectors = sums / counts.clamp(min=1)[:, None]
     directions = unit_vectors(vectors)
@@ -70,10 +70,3 @@ def inverse_lengths(vectors: Tensor) -> Tensor:
     lengths: Tensor = torch.linalg.vector_norm(vectors, dim=-1)
     is_zero = lengths < 1e-12
     return lengths.masked_fill(is_zero, 1).reciprocal().masked_fill(is_zero, 0)
-
-
-def world_size() -> int:
-    """Processes that train together; 1 without torch.distributed."""
-    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
-        return 1
-    return torch.distributed.get_world_size()

@@ -1,4 +1,4 @@
-"""What our own networks have in common: an encoder, a classifier, and a representation head that can go."""
+"""What all networks have in common: logits, and a representation head that can go."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ from typing import Self
 
 from torch import nn
 
-from recoseg.models.encoders import Encoder
-
 
 class SegmentationNetwork(nn.Module):
     """Images in [0, 1], (B, 3, H, W) -> `ModelOutput`; `features` only with a representation head."""
 
-    encoder: Encoder
     representation: nn.Module | None
 
     def inference(self) -> Self:

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from recoseg.models.base import SegmentationNetwork
 from recoseg.models.encoders import Encoder
+from recoseg.models.image_checks import require_images
 from recoseg.models.initialise import initialise
 from recoseg.models.layers import Normalise
 from recoseg.types import ModelOutput
@@ -47,6 +48,7 @@ class DeepLabV2(SegmentationNetwork):
         self.encoder = encoder  # after apply: it comes initialised, or pretrained
 
     def forward(self, images: Tensor) -> ModelOutput:
+        require_images(images, smallest=self.encoder.output_stride)
         encoded = self.encoder(self.normalise(images)).high
         features = self.representation(encoded) if self.representation is not None else None
         return ModelOutput(logits=self.classifier(encoded), features=features)

@@ -8,6 +8,7 @@ from torch import Tensor
 from recoseg.models.base import SegmentationNetwork
 from recoseg.models.encoders import Encoder
 from recoseg.models.heads import convolved_head
+from recoseg.models.image_checks import require_images
 from recoseg.models.initialise import initialise
 from recoseg.models.layers import ASPP, Normalise, conv_norm_relu, resize
 from recoseg.types import ModelOutput
@@ -51,6 +52,7 @@ class DeepLabV3Plus(SegmentationNetwork):
         self.encoder = encoder  # after apply: it comes initialised, or pretrained
 
     def forward(self, images: Tensor) -> ModelOutput:
+        require_images(images, smallest=self.encoder.output_stride)
         encoded = self.encoder(self.normalise(images))
         low = self.low(encoded.low)  # (B, 48, H/4, W/4)
         high = resize(self.aspp(encoded.high), low.shape[2:])

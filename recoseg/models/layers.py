@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from recoseg.errors import UserError
 
+IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
 
 class Normalise(nn.Module):
-    """Images in [0, 1] -> the statistics that ImageNet encoders were trained with."""
+    """Images in [0, 1] -> the statistics that a network was trained with, by default ImageNet's."""
 
     mean: Tensor
     std: Tensor
 
-    def __init__(self) -> None:
+    def __init__(self, *, mean: Sequence[float] = IMAGENET_MEAN, std: Sequence[float] = IMAGENET_STD) -> None:
         super().__init__()
-        self.register_buffer("mean", torch.tensor([0.485, 0.456, 0.406]).view(1, 3, 1, 1), persistent=False)
-        self.register_buffer("std", torch.tensor([0.229, 0.224, 0.225]).view(1, 3, 1, 1), persistent=False)
+        self.register_buffer("mean", torch.tensor(mean).view(1, 3, 1, 1), persistent=False)
+        self.register_buffer("std", torch.tensor(std).view(1, 3, 1, 1), persistent=False)
 
     def forward(self, images: Tensor) -> Tensor:
         return (images - self.mean) / self.std
@@ -53,10 +57,11 @@ class ImagePooling(nn.Module):
         self.conv = conv_norm_relu(inputs, outputs, kernel=1)
 
     def forward(self, x: Tensor) -> Tensor:
-        if self.training and x.shape[0] == 1:
+        norm = self.conv[1]
+        if isinstance(norm, nn.BatchNorm2d) and norm.training and x.shape[0] == 1:  # not where it is frozen
             raise UserError(
                 "DeepLab's image pooling needs at least 2 images in a training batch for its BatchNorm; "
-                "raise train.labelled_per_step to 2 (one image may be in it twice, as two crops)"
+                "raise train.labelled_per_step or train.unlabelled_per_step to 2 for each process and part"
             )
         pooled: Tensor = self.conv(x.mean((2, 3), keepdim=True))  # (B, outputs, 1, 1)
         return pooled.expand(-1, -1, x.shape[2], x.shape[3])

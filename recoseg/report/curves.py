@@ -11,7 +11,7 @@ from recoseg.report.markup import Markup, legend, tag
 from recoseg.report.numbers import percent, plain
 from recoseg.report.run_view import RunView
 
-NOT_PARTS = {"iteration", "lr", "loss", "seconds"}
+NOT_PARTS = {"iteration", "lr", "loss", "stats", "seconds", "waited"}
 
 
 def curves(runs: Sequence[RunView]) -> Markup:

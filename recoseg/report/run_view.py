@@ -43,6 +43,12 @@ class RunView:
         return self.metrics[-1] if self.metrics else None
 
     @property
+    def best(self) -> dict[str, Any] | None:
+        """The evaluation whose weights were kept as the best; None where none were chosen."""
+        chosen = [line for line in self.metrics if (line.get("selection") or {}).get("mean_iou") is not None]
+        return max(chosen, key=lambda line: line["selection"]["mean_iou"], default=None)
+
+    @property
     def iterations(self) -> int:
         """How many were done and logged."""
         return max((int(line["iteration"]) for line in (*self.metrics, *self.losses)), default=0)

@@ -11,7 +11,24 @@ from recoseg.report.run_view import RunView
 
 def summary(runs: Sequence[RunView]) -> Markup:
     shown = facts(runs[0]) if len(runs) == 1 else comparison(runs)
-    return joined([shown, absence_note(runs)])
+    return joined([shown, absence_note(runs), *best_notes(runs)])
+
+
+def best_notes(runs: Sequence[RunView]) -> list[Markup]:
+    """Where best weights were kept besides the last: how they were chosen, so that nobody mistakes them."""
+    notes = []
+    for run in runs:
+        if best := run.best:
+            whose = f"{run.name}: " if len(runs) > 1 else ""
+            chosen = best["selection"]
+            text = (
+                f"{whose}scores here are those of the last weights. best.safetensors are those of "
+                f"iteration {count(best['iteration'])}, chosen by their mean IoU of "
+                f"{percent(chosen['mean_iou'])} on {chosen['on']}; they have {percent(best['mean_iou'])} "
+                "on the validation images."
+            )
+            notes.append(tag("p", text, class_="note"))
+    return notes
 
 
 def facts(run: RunView) -> Markup:

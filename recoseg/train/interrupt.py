@@ -1,4 +1,4 @@
-"""Ctrl-C during training: end after the current iteration, with its state saved."""
+"""Ctrl-C, or a cluster's SIGTERM, during training: end after the current iteration, with its state saved."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ class Interrupted(KeyboardInterrupt):
 
 
 class StopRequest:
-    """Within `with StopRequest() as stop`, a first Ctrl-C sets `stop.requested`; a second ends at once."""
+    """Within it, a first Ctrl-C or SIGTERM sets `requested`; a second one ends at once."""
 
     def __init__(self) -> None:
         self.requested = False
-        self.previous: Any = None
+        self.previous: dict[int, Any] = {}
 
     def __enter__(self) -> StopRequest:
         # Signals can only be caught in the main thread; elsewhere Ctrl-C keeps its usual meaning.
         if threading.current_thread() is threading.main_thread():
-            self.previous = signal.signal(signal.SIGINT, self.request)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self.previous[number] = signal.signal(number, self.request)
         return self
 
     def request(self, number: int, frame: FrameType | None) -> None:
@@ -33,5 +34,5 @@ class StopRequest:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.previous is not None:
-            signal.signal(signal.SIGINT, self.previous)
+        for number, handler in self.previous.items():
+            signal.signal(number, handler)

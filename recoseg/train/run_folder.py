@@ -9,18 +9,14 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any
 
-import torch
 from safetensors.torch import save as to_safetensors
 from torch import Tensor
 
 from recoseg.errors import UserError
 from recoseg.files import write_whole
 from recoseg.splits.split_file import LabelSplit
-
-STATE_FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -52,6 +48,11 @@ class RunFolder:
         return self.path / "weights.safetensors"
 
     @property
+    def best_weights(self) -> Path:
+        """The weights that scored best on the images kept for that choice, where there are such."""
+        return self.path / "best.safetensors"
+
+    @property
     def state(self) -> Path:
         return self.path / "state.pt"
 
@@ -63,7 +64,7 @@ class RunFolder:
     def create(cls, path: Path, *, config_yaml: str, split: LabelSplit) -> RunFolder:
         """A new run. The folder must be new or empty: nobody's results are overwritten."""
         folder = cls(path)
-        if folder.config.exists():
+        if folder.is_run():
             raise UserError(
                 f"{path} already holds a run: go on with --resume {path}, or choose another --out"
             )
@@ -80,9 +81,14 @@ class RunFolder:
         folder = cls(path)
         if not path.is_dir():
             raise UserError(f"no run folder at {path}")
-        if not folder.config.is_file():
-            raise UserError(f"{path} is not a run of recoseg: it has no config.yaml")
+        if not folder.is_run():
+            missing = folder.split if folder.config.is_file() else folder.config
+            raise UserError(f"{path} is not a run of recoseg: it has no {missing.name}")
         return folder
+
+    def is_run(self) -> bool:
+        """Whether it was made here: other programs have a config.yaml too."""
+        return self.config.is_file() and self.split.is_file()
 
     def lock(self) -> io.BufferedRandom:
         """Claim the folder for this process; the claim ends with the returned file, or with the process."""
@@ -94,28 +100,16 @@ class RunFolder:
             raise UserError(f"{self.path} is in use by another process that trains there") from error
         return file
 
-    def save_weights(self, tensors: Mapping[str, Tensor], about: Mapping[str, object]) -> None:
-        """`about` goes into the file's header, as JSON under one name so that equal runs give equal bytes."""
-        plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-        write_whole(self.weights, to_safetensors(plain, metadata={"recoseg": json.dumps(about)}))
-
-    def save_state(self, iteration: int, parts: Mapping[str, Any]) -> None:
-        """Everything that a resumed run needs, besides what config and iteration decide."""
-        buffer = io.BytesIO()
-        torch.save({"format": STATE_FORMAT, "iteration": iteration, **parts}, buffer)
-        write_whole(self.state, buffer.getvalue())
-
-    def load_state(self) -> dict[str, Any] | None:
-        """The last saved state; None if the run ended before its first."""
-        if not self.state.is_file():
-            return None
+    def is_in_use(self) -> bool:
+        """Whether a process trains there now. Writes nothing: the folder may be somebody else's."""
         try:
-            state: dict[str, Any] = torch.load(self.state, map_location="cpu", weights_only=True)
-        except (UnpicklingError, RuntimeError, EOFError, ValueError) as error:
-            raise UserError(f"{self.state} is damaged and cannot be resumed from") from error
-        if state.get("format") != STATE_FORMAT:
-            raise UserError(f"{self.state} was written by another version of recoseg")
-        return state
+            with (self.path / ".lock").open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:  # never claimed, or not for us to read
+            return False
+        return False
 
     def cut_logs(self, iteration: int) -> None:
         """Forget log lines after `iteration`: a resumed run writes them again."""
@@ -140,3 +134,9 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
         except ValueError:
             continue
     return lines
+
+
+def save_weights(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, object]) -> None:
+    """`about` goes into the file's header, as JSON under one name so that equal runs give equal bytes."""
+    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    write_whole(path, to_safetensors(plain, metadata={"recoseg": json.dumps(about)}))

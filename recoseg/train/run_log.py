@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
 import torch
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
-from torch import Tensor
 from torch.utils.tensorboard import SummaryWriter
 
+from recoseg.distributed import rank
+from recoseg.train.memory import peak_bytes
+from recoseg.train.part_means import PartMeans
+from recoseg.train.progress import ProgressDisplay
 from recoseg.train.run_folder import RunFolder, append_line
-from recoseg.types import Scores
-
-PLAIN_LINE_SECONDS = 10.0
-"""Where output is not a terminal: the least time between two progress lines."""
+from recoseg.train.step_pictures import step_pictures
+from recoseg.types import Scores, StepOutput
 
 
 class RunLog:
-    """Averages the parts of the loss and writes them, with scores, to every place that shows them."""
+    """Averages the parts of the loss and writes them, with scores, to every place that shows them.
+
+    With several processes all of them keep a log, since means are taken over all; the first one writes.
+    """
 
     def __init__(
         self,
@@ -31,35 +34,32 @@ class RunLog:
         iterations: int,
         images_per_step: int,
         log_every: int,
+        device: torch.device,
+        palette: Sequence[tuple[int, int, int]],
         console: Console,
     ) -> None:
-        self.folder, self.iterations, self.log_every, self.console = folder, iterations, log_every, console
-        self.images_per_step = images_per_step
+        self.folder, self.iterations, self.log_every = folder, iterations, log_every
+        self.start, self.images_per_step, self.device, self.palette = start, images_per_step, device, palette
+        self.writes = rank() == 0
+        self.console = console if self.writes else Console(quiet=True)
         self.recent, self.since_evaluation = PartMeans(), PartMeans()
-        self.started = self.last_line = time.monotonic()
-        self.start = start
-        self.writer = SummaryWriter(str(folder.path), purge_step=start + 1 if start else None)
-        self.progress = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.completed}/{task.total}"),
-            BarColumn(bar_width=None),
-            TextColumn("{task.fields[loss]}  {task.fields[speed]}"),
-            TimeRemainingColumn(compact=True),
-            console=console,
-            disable=not console.is_terminal,
-            transient=True,
-        )
-        self.task = self.progress.add_task("", total=iterations, completed=start, loss="loss -", speed="")
+        self.started = time.monotonic()
+        self.seconds_waited = 0.0
+        self.notes: set[str] = set()
+        # What a run wrote after the state that it goes on from is written again: TensorBoard shall forget it.
+        self.writer = SummaryWriter(str(folder.path), purge_step=start + 1) if self.writes else None
+        self.display = ProgressDisplay(self.console, start=start, iterations=iterations)
 
     def __enter__(self) -> RunLog:
-        self.progress.start()
+        self.display.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.progress.stop()
-        self.writer.close()
+        self.display.stop()
+        if self.writer is not None:
+            self.writer.close()
 
     def state(self) -> dict[str, Any]:
         """Sums that are not written yet: without them a resumed run would log other means."""
@@ -69,75 +69,72 @@ class RunLog:
         self.recent.restore(state["recent"], device)
         self.since_evaluation.restore(state["since_evaluation"], device)
 
-    def step(self, done: int, parts: Mapping[str, Tensor], rate: float) -> None:
-        """Note the losses of iteration number `done`."""
+    def is_due(self, iteration: int) -> bool:
+        """Whether the losses of iteration number `iteration`, from 0, are written at its end."""
+        done = iteration + 1
+        return done % self.log_every == 0 or done == self.iterations
+
+    def waited(self, seconds: float) -> None:
+        """Note that the device had nothing to do, because images were still being loaded."""
+        self.seconds_waited += seconds
+
+    def step(self, done: int, output: StepOutput, rate: float) -> None:
+        """Note what iteration number `done` gave."""
+        parts = {"loss": output.loss, **output.parts}
         self.recent.add(parts)
         self.since_evaluation.add(parts)
-        self.progress.update(self.task, completed=done)
-        if done % self.log_every and done != self.iterations:
+        self.display.advance(done)
+        if not self.is_due(done - 1):
             return
         means = self.recent.take()
         seconds = time.monotonic() - self.started
-        append_line(
-            self.folder.losses, {"iteration": done, "lr": rate, **means, "seconds": round(seconds, 3)}
-        )
-        for name, value in means.items():
-            self.writer.add_scalar(f"loss/{name}", value, done)
-        self.writer.add_scalar("lr", rate, done)
-        self.show(done, means["loss"], seconds)
-
-    def show(self, done: int, loss: float, seconds: float) -> None:
+        times = {"seconds": round(seconds, 3), "waited": round(self.seconds_waited, 3)}
+        self.write_losses(done, {"lr": rate, **means}, mean_stats(output), times)
+        if output.note is not None and output.note not in self.notes:
+            self.notes.add(output.note)
+            self.console.print(f"iteration {done}: {output.note}", highlight=False, soft_wrap=True)
         steps_per_second = (done - self.start) / max(seconds, 1e-9)
-        speed = f"{steps_per_second * self.images_per_step:.1f} images/s"
-        self.progress.update(self.task, loss=f"loss {loss:.3f}", speed=speed)
-        now = time.monotonic()
-        if not self.console.is_terminal and now - self.last_line >= PLAIN_LINE_SECONDS:
-            left = (self.iterations - done) / max(steps_per_second, 1e-9)
-            self.console.print(f"{done}/{self.iterations}  loss {loss:.3f}  {speed}  {clock(left)} left")
-            self.last_line = now
+        shown = {name: means[name] for name in parts}
+        images = steps_per_second * self.images_per_step
+        self.display.show(done, shown, images, steps_per_second, peak_bytes(self.device))
 
-    def evaluation(self, done: int, scores: Scores) -> None:
-        """Note the scores after `done` iterations."""
+    def write_losses(
+        self, done: int, values: Mapping[str, float], stats: Mapping[str, float], times: Mapping[str, float]
+    ) -> None:
+        if self.writer is None:
+            return
+        line: dict[str, Any] = {"iteration": done, **without_nan(values)}
+        append_line(self.folder.losses, {**line, **({"stats": without_nan(stats)} if stats else {}), **times})
+        for name, value in values.items():
+            self.writer.add_scalar(name if name == "lr" else f"loss/{name}", value, done)
+        for name, value in stats.items():
+            self.writer.add_scalar(f"stats/{name}", value, done)
+
+    def evaluation(
+        self, done: int, scores: Scores, chosen_on: str | None = None, chosen: Scores | None = None
+    ) -> None:
+        """Note the scores after `done` iterations, and those that choose the best weights, if any do."""
         means = self.since_evaluation.take()
-        append_line(self.folder.metrics, {"iteration": done, **scores_as_plain(scores), "losses": means})
+        if self.writer is None:
+            return
+        line = {"iteration": done, **scores_as_plain(scores), "losses": without_nan(means)}
+        told = f"iteration {done}: mean IoU {scores.mean_iou:.1%}, accuracy {scores.accuracy:.1%}"
+        if chosen is not None:
+            line["selection"] = {"on": chosen_on, "mean_iou": none_if_nan(chosen.mean_iou)}
+            self.writer.add_scalar("selection/mean_iou", chosen.mean_iou, done)
+            told += f", {chosen.mean_iou:.1%} on {chosen_on}"
+        append_line(self.folder.metrics, line)
         self.writer.add_scalar("val/mean_iou", scores.mean_iou, done)
         self.writer.add_scalar("val/accuracy", scores.accuracy, done)
-        self.console.print(
-            f"iteration {done}: mean IoU {scores.mean_iou:.1%}, accuracy {scores.accuracy:.1%}, "
-            f"loss {means['loss']:.3f}",
-            highlight=False,
-        )
+        self.console.print(f"{told}, loss {means['loss']:.3f}", highlight=False, soft_wrap=True)
+
+    def pictures(self, done: int, output: StepOutput) -> None:
+        """What the student saw of unlabelled images: mixed image, pseudo-label, confidence side by side."""
+        if self.writer is not None and output.mixed is not None:
+            self.writer.add_images("mixed", step_pictures(*output.mixed, self.palette), done)
 
 
-class PartMeans:
-    """Running sums of the parts of the loss, kept on their device so that most steps wait for nothing."""
-
-    def __init__(self) -> None:
-        self.sums: dict[str, Tensor] = {}
-        self.count = 0
-
-    def state(self) -> dict[str, Any]:
-        return {"sums": dict(self.sums), "count": self.count}
-
-    def restore(self, state: Mapping[str, Any], device: torch.device) -> None:
-        self.sums = {name: value.to(device) for name, value in state["sums"].items()}
-        self.count = state["count"]
-
-    def add(self, parts: Mapping[str, Tensor]) -> None:
-        for name, value in parts.items():
-            self.sums[name] = (
-                self.sums.get(name, torch.zeros((), device=value.device)) + value.detach().float()
-            )
-        self.count += 1
-
-    def take(self) -> dict[str, float]:
-        """The means so far; counting starts anew."""
-        means = {name: float(value) / self.count for name, value in self.sums.items()}
-        self.sums, self.count = {}, 0
-        return means
-
-
-def scores_as_plain(scores: Scores) -> dict[str, object]:
+def scores_as_plain(scores: Scores) -> dict[str, Any]:
     """Scores for a JSON file; an absent class is null."""
     return {
         "mean_iou": none_if_nan(scores.mean_iou),
@@ -148,11 +145,16 @@ def scores_as_plain(scores: Scores) -> dict[str, object]:
     }
 
 
+def mean_stats(output: StepOutput) -> dict[str, float]:
+    """The stats of one step, over all processes."""
+    means = PartMeans()
+    means.add(output.stats)
+    return means.take()
+
+
+def without_nan(values: Mapping[str, float]) -> dict[str, float | None]:
+    return {name: none_if_nan(value) for name, value in values.items()}
+
+
 def none_if_nan(value: float) -> float | None:
     return None if value != value else value
-
-
-def clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import torch
 from rich.console import Console
+from torch import nn
 from torch.optim import Optimizer
 
 from recoseg.augment.colour import ColourJitter, GaussianBlur
 from recoseg.data.base import Dataset
-from recoseg.errors import UserError
+from recoseg.distributed import rank
 from recoseg.evaluate.evaluator import evaluate
-from recoseg.loaders import Crops, batches
+from recoseg.loaders import Pair, Pieces
 from recoseg.methods.base import Method
+from recoseg.methods.contrast_term import ContrastTerm
 from recoseg.seeds import seed_for, torch_generator
+from recoseg.train.finite import require_finite_loss, require_finite_weights
 from recoseg.train.interrupt import Interrupted, StopRequest
-from recoseg.train.run_folder import RunFolder
+from recoseg.train.memory import explained_shortage
+from recoseg.train.precision import Precision
+from recoseg.train.processes import (
+    agree,
+    in_parallel,
+    is_first,
+    require_agreement,
+    share_buffers,
+    wait_for_all,
+    without_exchange,
+)
+from recoseg.train.run_folder import RunFolder, read_lines, save_weights
 from recoseg.train.run_log import RunLog
+from recoseg.train.same_settings import require_same
 from recoseg.train.schedule import poly, set_learning_rate
+from recoseg.train.selection import Selection, best_so_far
+from recoseg.train.state_file import load_state, put_back, save_state
 from recoseg.types import Batch, StepOutput
 
 
@@ -30,104 +49,175 @@ class Trainer:
     """Everything that one run needs; `run` trains, evaluates and saves."""
 
     method: Method
-    optimiser: Optimizer
-    crops: Crops
+    contrast: ContrastTerm | None
+    optimisers: Mapping[str, Optimizer]
+    pieces: Pieces
     dataset: Dataset
     val_keys: Sequence[str]
+    selection: Selection | None
     jitter: ColourJitter
     blur: GaussianBlur
     folder: RunFolder
     device: torch.device
+    precision: Precision
     iterations: int
-    labelled_per_step: int
     power: float
+    clip: float | None
+    channels_last: bool
     seed: int
     evaluate_every: int
     log_every: int
     workers: int
+    settings: Mapping[str, object]
     about: Sequence[str] = ()
 
     def run(self, console: Console) -> None:
         """Train from the last saved state, or from the start, to the end."""
-        with closing(self.folder.lock()), StopRequest() as stop:
+        with ExitStack() as stack:
+            if is_first():
+                stack.enter_context(closing(self.folder.lock()))
+            stop = stack.enter_context(StopRequest())
+            stack.enter_context(explained_shortage(f"The last saved state of {self.folder.path} is kept."))
             self.method.to(self.device)
-            state = self.folder.load_state()
+            if self.channels_last:
+                self.method.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+            state, warning = load_state(self.folder.state)
             start = self.restore(state) if state else 0
-            self.folder.cut_logs(start)
-            for line in self.about:
+            require_agreement(start, self.folder.path)
+            wait_for_all()  # nobody changes a file that another is still reading
+            if is_first():
+                self.folder.cut_logs(start)
+                if warning:
+                    put_back(self.folder.state)
+            for line in (*self.about, *([f"warning: {warning}"] if warning else [])):
                 console.print(line, highlight=False, soft_wrap=True)
-            with self.new_log(start, console) as log:
-                if state:
-                    log.restore(state["log"], self.device)
-                self.loop(start, log, stop)
+            log = stack.enter_context(self.new_log(start, console))
+            if state:
+                log.restore(state["log"], self.device)
+            self.loop(start, log, stop)
 
     def loop(self, start: int, log: RunLog, stop: StopRequest) -> None:
         self.method.train()
-        for iteration, batch in enumerate(self.batches_from(start), start):
-            # All that is random in a step, dropout included, depends on its number alone.
-            torch.manual_seed(seed_for(self.seed, "step", iteration))
-            rate = set_learning_rate(self.optimiser, poly(iteration, self.iterations, self.power))
-            labelled = self.altered(batch.to(self.device), iteration)
-            output = self.method.step(labelled)
-            require_finite(output, iteration, labelled.keys)
-            self.optimiser.zero_grad(set_to_none=True)
-            output.loss.backward()  # type: ignore[no-untyped-call]
-            self.optimiser.step()
+        step = in_parallel(self.method, self.device)
+        pairs = self.pieces.from_iteration(
+            start, self.iterations, workers=self.workers, pin=self.device.type == "cuda"
+        )
+        for iteration in range(start, self.iterations):
+            rate = self.anneal(iteration)
+            output = self.gradients(step, pairs, iteration, log)
+            self.precision.update(list(self.optimisers.values()), self.method.student, self.clip)
+            self.method.after_update(iteration)
             done = iteration + 1
-            log.step(done, {"loss": output.loss, **output.parts}, rate)
+            log.step(done, output, rate)
             if done % self.evaluate_every == 0 or done == self.iterations:
-                model = self.method.evaluation_model
-                log.evaluation(done, evaluate(model, self.dataset, self.val_keys, device=self.device))
-                self.save(done, log)
-            if stop.requested and done < self.iterations:
-                self.save(done, log)
+                self.evaluate_and_save(done, output, log)
+            if agree(stop.requested, self.device) and done < self.iterations:
+                self.save_state(done, log)
                 go_on = f"recoseg train --resume {self.folder.path}"
                 raise Interrupted(f"stopped after iteration {done}; go on with: {go_on}")
+
+    def anneal(self, iteration: int) -> float:
+        """Set every optimiser's rate for this iteration; returns that of the student's."""
+        factor = poly(iteration, self.iterations, self.power)
+        rates = [set_learning_rate(optimiser, factor) for optimiser in self.optimisers.values()]
+        return rates[0]
+
+    def gradients(self, step: nn.Module, pairs: Iterator[Pair], iteration: int, log: RunLog) -> StepOutput:
+        """Forward and backward through all parts of one step; returns their mean losses."""
+        for optimiser in self.optimisers.values():
+            optimiser.zero_grad(set_to_none=True)
+        outputs = []
+        for part in range(self.pieces.parts):
+            asked = time.monotonic()
+            pair = next(pairs)
+            log.waited(time.monotonic() - asked)
+            is_last = part == self.pieces.parts - 1
+            with without_exchange(step, wanted=not is_last):
+                with_stats = is_last and log.is_due(iteration)
+                output = self.forward(step, pair, iteration, part, with_stats=with_stats)
+                self.precision.backward(output.loss / self.pieces.parts)
+            outputs.append(output.detached())
+        return StepOutput.mean(outputs)
+
+    def forward(
+        self, step: nn.Module, pair: Pair, iteration: int, part: int, *, with_stats: bool
+    ) -> StepOutput:
+        # All that is random here, dropout included, depends on seed and place alone.
+        place = (iteration, part, rank())
+        torch.manual_seed(seed_for(self.seed, "step", *place))
+        generator = torch_generator(self.seed, "augment", *place)
+        labelled = self.altered(pair[0].to(self.device, channels_last=self.channels_last), generator)
+        unlabelled = pair[1] and pair[1].to(self.device, channels_last=self.channels_last)
+        with self.precision.autocast():
+            output: StepOutput = step(labelled, unlabelled, iteration=iteration, generator=generator)
+            if self.contrast is not None:
+                draws = torch.Generator(self.device).manual_seed(seed_for(self.seed, "contrast", *place))
+                output = self.contrast(output, draws, with_stats=with_stats)
+        require_finite_loss(output, iteration + 1, labelled.keys + (unlabelled.keys if unlabelled else ()))
+        return output
+
+    def altered(self, batch: Batch, generator: torch.Generator) -> Batch:
+        """The labelled batch with colour jitter and blur."""
+        return replace(batch, images=self.blur(self.jitter(batch.images, generator), generator))
 
     def new_log(self, start: int, console: Console) -> RunLog:
         return RunLog(
             self.folder,
             start=start,
             iterations=self.iterations,
-            images_per_step=self.labelled_per_step,
+            images_per_step=self.pieces.labelled_per_step + self.pieces.unlabelled_per_step,
             log_every=self.log_every,
+            device=self.device,
+            palette=self.dataset.classes.palette,
             console=console,
         )
 
-    def batches_from(self, start: int) -> Iterator[Batch]:
-        """The batches of all iterations that are left."""
-        return batches(
-            self.crops,
-            batch_size=self.labelled_per_step,
-            start=start,
-            stop=self.iterations,
-            workers=self.workers,
-        )
+    def evaluate_and_save(self, done: int, output: StepOutput, log: RunLog) -> None:
+        require_finite_weights(self.method.student, done)
+        share_buffers(self.method)
+        model, selection = self.method.evaluation_model, self.selection
+        scores = evaluate(model, self.dataset, self.val_keys, device=self.device)
+        if selection is None:
+            chosen = None
+        elif selection.keys == self.val_keys:
+            chosen = scores
+        else:
+            chosen = evaluate(model, selection.dataset, selection.keys, device=self.device)
+        if is_first():
+            if selection and chosen and chosen.mean_iou > best_so_far(read_lines(self.folder.metrics)):
+                self.save_weights(self.folder.best_weights, done, best_on=selection.on)
+            self.save_weights(self.folder.weights, done)
+        log.evaluation(done, scores, selection.on if selection else None, chosen)
+        log.pictures(done, output)
+        self.save_state(done, log)
 
-    def altered(self, batch: Batch, iteration: int) -> Batch:
-        """The batch with colour jitter and blur."""
-        generator = torch_generator(self.seed, "colour", iteration)
-        return replace(batch, images=self.blur(self.jitter(batch.images, generator), generator))
-
-    def save(self, done: int, log: RunLog) -> None:
-        """Weights for use, and the state that a resumed run starts from."""
+    def save_weights(self, path: Path, done: int, **more: str) -> None:
+        """The evaluated network, for use."""
         classes = self.dataset.classes
-        about = {"classes": classes.names, "palette": classes.palette, "iteration": done}
-        self.folder.save_weights(self.method.evaluation_model.state_dict(), about)
-        parts = {"method": self.method.state_dict(), "optimiser": self.optimiser.state_dict()}
-        self.folder.save_state(done, {**parts, "log": log.state()})
+        about = {"classes": classes.names, "palette": classes.palette, "iteration": done, **more}
+        save_weights(path, self.method.evaluation_model.state_dict(), about)
+
+    def save_state(self, done: int, log: RunLog) -> None:
+        """All that a resumed run starts from. Every process keeps the same, so the first one's will do."""
+        require_finite_weights(self.method.student, done)
+        share_buffers(self.method)
+        log_state = log.state()
+        if is_first():
+            optimisers = {name: optimiser.state_dict() for name, optimiser in self.optimisers.items()}
+            parts = {
+                "method": self.method.state_dict(),
+                "optimisers": optimisers,
+                "scaler": self.precision.state(),
+                "settings": dict(self.settings),
+                "log": log_state,
+            }
+            save_state(self.folder.state, done, parts)
 
     def restore(self, state: Mapping[str, Any]) -> int:
         """Take up a saved state; returns the number of iterations done."""
+        require_same(state["settings"], self.settings)
         self.method.load_state_dict(state["method"])
-        self.optimiser.load_state_dict(state["optimiser"])
+        for name, optimiser in self.optimisers.items():
+            optimiser.load_state_dict(state["optimisers"][name])
+        self.precision.restore(state["scaler"])
         return int(state["iteration"])
-
-
-def require_finite(output: StepOutput, iteration: int, keys: Sequence[str]) -> None:
-    if not torch.isfinite(output.loss):
-        parts = ", ".join(f"{name} {value.item():g}" for name, value in output.parts.items())
-        raise UserError(
-            f"the loss is {output.loss.item()} at iteration {iteration} ({parts}) on images "
-            f"{', '.join(keys)}; the last saved state is kept; a smaller optimiser.lr may help"
-        )

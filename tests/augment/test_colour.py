@@ -88,6 +88,19 @@ def test_blur_equals_scipys() -> None:
     )
 
 
+def test_each_image_is_blurred_by_its_own_width_and_the_others_stay() -> None:
+    images = torch.rand(6, 3, 10, 9, generator=generator(4))
+    result = GaussianBlur(probability=0.6, sigma=(0.3, 1.1))(images, generator(5))
+    sigmas, chances = torch.rand(2, 6, generator=generator(5))
+    chosen = chances < 0.6
+    assert 2 <= chosen.sum() <= 5
+    assert torch.equal(result[~chosen], images[~chosen])
+    for image, out, sigma in zip(images[chosen], result[chosen], 0.3 + 0.8 * sigmas[chosen], strict=True):
+        expected = gaussian_filter1d(image.numpy(), float(sigma), axis=1, mode="nearest", radius=4)
+        expected = gaussian_filter1d(expected, float(sigma), axis=2, mode="nearest", radius=4)
+        torch.testing.assert_close(out, torch.from_numpy(expected), atol=1e-5, rtol=0)
+
+
 def test_kernels_sum_to_one() -> None:
     assert gaussian_kernels(torch.tensor([0.15, 1.15])).sum(1).tolist() == pytest.approx([1, 1])
 

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -65,3 +73,120 @@ def photos(tmp_path) -> Path:
         if number < 6:
             Image.fromarray(labels).save(root / "labels" / f"p{number}.png")
     return root
+
+
+SMALL_NETWORK = """
+from torch import nn
+
+def small(num_classes):
+    convolution = nn.Conv2d(3, 8, 3, stride=4, padding=1)
+    body = nn.Sequential(convolution, nn.BatchNorm2d(8), nn.ReLU(), nn.Dropout(0.1))
+    return nn.Sequential(body, nn.Conv2d(8, num_classes, 1))
+"""
+
+
+@pytest.fixture
+def small(tmp_path) -> list[str]:
+    """Settings of a run of half a second: 3 labelled and 5 unlabelled images, and a network of two layers.
+
+    The network lies in the folder that `recoseg` and `background` work in.
+    """
+    (tmp_path / "small_network.py").write_text(SMALL_NETWORK)
+    return [
+        "--data.height=32", "--data.width=32", "--data.num-train=8", "--data.num-val=3", "--split.labels=3",
+        "--split.random=true", "--augment.crop=32", "--model.factory=small_network:small",
+        "--train.iterations=4", "--train.labelled-per-step=2", "--train.evaluate-every=2",
+        "--train.log-every=1",
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def classmix_and_contrast() -> list[str]:
+    """The paper's method, with a threshold that an untrained teacher passes and a contrast of few pixels."""
+    return [
+        "--method=mean_teacher", "--method.mix=classmix", "--method.trust-above=0.05", "--contrast=reco",
+        "--contrast.trust-above=0.05", "--contrast.num-queries=8", "--contrast.num-keys=16",
+        "--contrast.feature-channels=8",
+    ]  # fmt: skip
+
+
+@dataclass
+class Background:
+    """A command that runs as a process of its own, with all that it starts in a group of its own."""
+
+    process: subprocess.Popen[str]
+
+    def wait(self, seconds: float = 120) -> Outcome:
+        out, err = self.process.communicate(timeout=seconds)
+        return Outcome(self.process.returncode, out, err)
+
+    def signal_all(self, number: signal.Signals) -> None:
+        """As a terminal does for Ctrl-C, and a cluster for SIGTERM."""
+        os.killpg(self.process.pid, number)
+
+    def wait_for(self, happened: Callable[[], bool], seconds: float = 120) -> None:
+        """Until then; a process that ends before is a failure, with what it said."""
+        deadline = time.monotonic() + seconds
+        while not happened():
+            assert self.process.poll() is None, self.wait()
+            assert time.monotonic() < deadline, "it did not happen in time"
+            time.sleep(0.01)
+
+
+@pytest.fixture
+def background(tmp_path):
+    """`background("train", ...)` in the folder of `recoseg`, under torchrun with `processes` over 1."""
+    started: list[Background] = []
+
+    def start(*words: object, processes: int = 1, torchrun: tuple[str, ...] = ()) -> Background:
+        launcher = [sys.executable, "-m"]
+        if processes > 1:
+            launcher += ["torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
+            launcher += [*torchrun, "-m"]
+        process = subprocess.Popen(
+            [*launcher, "recoseg", *(str(word) for word in words)],
+            cwd=tmp_path,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "80"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        started.append(Background(process))
+        return started[-1]
+
+    yield start
+    for one in started:
+        if one.process.poll() is None:
+            one.process.terminate()  # torchrun passes it on to its processes, which are in other groups
+            try:
+                one.process.communicate(timeout=60)
+            except subprocess.TimeoutExpired:
+                one.signal_all(signal.SIGKILL)
+
+
+@pytest.fixture(scope="session")
+def lines() -> Callable[[Path], list[dict[str, Any]]]:
+    """The lines of a .jsonl file, without times; one that is being written is left out."""
+
+    def read(path: Path) -> list[dict[str, Any]]:
+        texts = path.read_text().split("\n")[:-1] if path.is_file() else []
+        times = {"seconds", "waited"}
+        return [{k: v for k, v in json.loads(text).items() if k not in times} for text in texts]
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def require_same_end(lines) -> Callable[[Path, Path], None]:
+    """Two runs ended the same: weights and scores to the bit, and losses in every line."""
+
+    def require(first: Path, second: Path) -> None:
+        assert (first / "metrics.jsonl").read_text() == (second / "metrics.jsonl").read_text()
+        assert lines(first / "losses.jsonl") == lines(second / "losses.jsonl")
+        for name in ("weights.safetensors", "best.safetensors"):
+            assert (first / name).is_file() == (second / name).is_file()
+            if (first / name).is_file():
+                assert (first / name).read_bytes() == (second / name).read_bytes(), name
+
+    return require

@@ -139,21 +139,18 @@ def test_a_place_where_no_folder_can_be_is_one_clear_line(recoseg, tmp_path, tin
 
 
 def test_a_disk_that_fills_up_keeps_the_last_good_state(recoseg, tmp_path, tiny, monkeypatch) -> None:
-    from recoseg.train.run_folder import RunFolder
+    save_state = trainer_module.save_state
 
-    save_state = RunFolder.save_state
-
-    def full_the_second_time(self, iteration, parts):
+    def full_the_second_time(path, iteration, parts):
         if iteration > 2:
-            raise OSError(28, "No space left on device", str(self.state))
-        save_state(self, iteration, parts)
+            raise OSError(28, "No space left on device", str(path))
+        save_state(path, iteration, parts)
 
-    monkeypatch.setattr(RunFolder, "save_state", full_the_second_time)
+    monkeypatch.setattr(trainer_module, "save_state", full_the_second_time)
     outcome = recoseg("train", "--out", "run", *tiny)
     assert outcome.code == 1
     assert "No space left on device" in outcome.err
     assert torch.load(tmp_path / "run" / "state.pt", weights_only=True)["iteration"] == 2
-    monkeypatch.undo()
 
 
 def test_a_run_that_ended_early_resumes_to_the_same_end(recoseg, tmp_path, tiny, monkeypatch) -> None:

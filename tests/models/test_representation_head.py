@@ -69,15 +69,6 @@ def test_dilations_follow_the_encoders_stride(stride, rates) -> None:
     assert found == rates
 
 
-def test_the_classifier_of_deeplab_v2_sums_four_dilations() -> None:
-    network = DeepLabV2(encoder=MobileNetV2(output_stride=8), num_classes=3).eval()
-    assert [branch.dilation[0] for branch in network.classifier.branches] == [6, 12, 18, 24]
-    assert network(torch.rand(1, 3, 64, 64)).logits.shape == (1, 3, 8, 8)
-    x = torch.rand(1, 320, 8, 8)
-    expected = sum(branch(x) for branch in network.classifier.branches)
-    torch.testing.assert_close(network.classifier(x), expected)
-
-
 def test_the_papers_head_has_the_papers_size() -> None:
     network = DeepLabV3Plus(encoder=MobileNetV2(), num_classes=19, feature_channels=256)
     assert (

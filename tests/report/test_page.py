@@ -221,6 +221,18 @@ def test_two_classes_and_150_have_a_row_each(read_page, make_run, make_picture, 
         assert [item.text for item in legend.all("li")] == list(classes.names)
 
 
+def test_best_weights_are_named_as_what_they_are(read_page, make_run, scores_line) -> None:
+    first, second = make_run().metrics
+    on = "4 labelled images held back from training"
+    first = {**first, "selection": {"on": on, "mean_iou": 0.7}}
+    second = {**second, "selection": {"on": on, "mean_iou": 0.6}}
+    page = read_page(make_run(metrics=[first, second]))
+    notes = " ".join(note.text for note in page.all("p", "note"))
+    assert "scores here are those of the last weights" in notes
+    assert f"iteration 1,000, chosen by their mean IoU of 70.0% on {on}" in notes
+    assert "best.safetensors" not in " ".join(note.text for note in read_page(make_run()).all("p", "note"))
+
+
 def test_a_long_list_of_absent_classes_is_cut_short(read_page, make_run, scores_line, many_classes):
     confusion = torch.zeros(150, 150, dtype=torch.int64)
     confusion[0, 0] = 1

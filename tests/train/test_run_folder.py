@@ -10,7 +10,7 @@ from safetensors import safe_open
 
 from recoseg.errors import UserError
 from recoseg.splits.split_file import LabelSplit
-from recoseg.train.run_folder import RunFolder, append_line, read_lines
+from recoseg.train.run_folder import RunFolder, append_line, read_lines, save_weights
 
 SPLIT = LabelSplit(("a",), ("b",), "scenes", "0123", "all_labels")
 
@@ -38,8 +38,17 @@ def test_only_one_process_trains_in_a_folder(tmp_path) -> None:
     claim = folder.lock()
     with pytest.raises(UserError, match="in use by another process"):
         folder.lock()
+    assert folder.is_in_use()
     claim.close()
+    assert not folder.is_in_use()
     folder.lock().close()
+
+
+def test_asking_whether_a_folder_is_in_use_leaves_no_trace(tmp_path) -> None:
+    folder = new(tmp_path / "run")
+    before = sorted(path.name for path in folder.path.iterdir())
+    assert not folder.is_in_use()
+    assert sorted(path.name for path in folder.path.iterdir()) == before
 
 
 def test_opening_what_is_not_a_run_says_so(tmp_path) -> None:
@@ -47,39 +56,14 @@ def test_opening_what_is_not_a_run_says_so(tmp_path) -> None:
         RunFolder.open(tmp_path / "nowhere")
     with pytest.raises(UserError, match=r"is not a run of recoseg: it has no config\.yaml"):
         RunFolder.open(tmp_path)
-
-
-def test_state_comes_back_as_it_was(tmp_path) -> None:
-    folder = new(tmp_path / "run")
-    assert folder.load_state() is None
-    folder.save_state(7, {"method": {"w": torch.arange(3)}})
-    state = folder.load_state()
-    assert state is not None
-    assert state["iteration"] == 7
-    assert state["method"]["w"].tolist() == [0, 1, 2]
-
-
-def test_a_damaged_state_is_named(tmp_path) -> None:
-    folder = new(tmp_path / "run")
-    folder.save_state(7, {"w": torch.zeros(100)})
-    folder.state.write_bytes(folder.state.read_bytes()[:200])
-    with pytest.raises(UserError, match=r"state\.pt is damaged"):
-        folder.load_state()
-    folder.state.write_bytes(b"")
-    with pytest.raises(UserError, match=r"state\.pt is damaged"):
-        folder.load_state()
-
-
-def test_a_state_of_another_format_is_refused(tmp_path) -> None:
-    folder = new(tmp_path / "run")
-    torch.save({"format": 99, "iteration": 1}, folder.state)
-    with pytest.raises(UserError, match="another version"):
-        folder.load_state()
+    (tmp_path / "config.yaml").write_text("epochs: 3\n")  # many programs have one
+    with pytest.raises(UserError, match=r"is not a run of recoseg: it has no split\.json"):
+        RunFolder.open(tmp_path)
 
 
 def test_weights_carry_what_they_are_about(tmp_path) -> None:
     folder = new(tmp_path / "run")
-    folder.save_weights({"w": torch.ones(2, 2).t()}, {"classes": ["road", "sky"]})
+    save_weights(folder.weights, {"w": torch.ones(2, 2).t()}, {"classes": ["road", "sky"]})
     with safe_open(folder.weights, framework="pt") as file:
         assert file.get_tensor("w").tolist() == [[1, 1], [1, 1]]
         assert json.loads(file.metadata()["recoseg"]) == {"classes": ["road", "sky"]}

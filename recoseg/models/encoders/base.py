@@ -20,6 +20,8 @@ class Encoder(nn.Module, ABC):
     low_channels: int
     high_channels: int
     output_stride: int
+    published_classifier: tuple[str, ...]
+    """Beginnings of names in published weights: the ImageNet classifier, which no decoder needs."""
 
     @abstractmethod
     def forward(self, images: Tensor) -> EncoderOutput:

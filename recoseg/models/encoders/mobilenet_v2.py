@@ -54,6 +54,7 @@ class MobileNetV2(Encoder):
 
     low_channels = 24
     high_channels = 320
+    published_classifier = ("features.18.", "classifier.")
 
     def __init__(self, *, output_stride: int = 16) -> None:
         super().__init__()

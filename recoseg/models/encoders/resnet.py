@@ -63,6 +63,8 @@ class Bottleneck(nn.Module):
 class ResNet(Encoder):
     """The convolutional part of a ResNet; `stem="deep"` has three 3x3 convolutions instead of one 7x7."""
 
+    published_classifier = ("fc.",)
+
     def __init__(
         self,
         *,

@@ -1,0 +1,221 @@
+"""One ClassMix + ReCo step of the trainer against its floor, and the share of each of its phases.
+
+    python benchmarks/step.py                the small network and the paper's
+    python benchmarks/step.py small          MobileNetV2, decoder 128, 2 + 2 crops of 256 x 256
+    python benchmarks/step.py paper          ResNet-101, decoder 256, 2 + 2 crops of 512 x 512
+
+The floor is what no implementation can avoid: the student forward and backward on 4 crops, both heads, and
+the teacher forward on 2. Floor and step take turns in one process. The step has everything that training has:
+loading, augmentation, pseudo-labels, mix, losses, contrast, optimiser, moving average. Memory is the peak of
+the resident set of a process of its own that does some steps. On a busy machine the ratio means little.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from rich.console import Console
+from side_by_side import milliseconds, ratio, side_by_side
+from torch import Tensor
+
+from recoseg.builders.runs import build_parts
+from recoseg.config import load
+from recoseg.data.base import Dataset
+from recoseg.seeds import numpy_generator
+from recoseg.splits.split_file import LabelSplit
+from recoseg.train.run_folder import RunFolder
+from recoseg.train.run_log import RunLog
+from recoseg.train.trainer import Trainer
+from recoseg.types import ClassInfo
+
+NUM_CLASSES = 19
+SIZES = {
+    "small": (256, "--model.encoder mobilenet_v2 --model.decoder_width 128"),
+    "small-separable": (
+        256,
+        "--model.encoder mobilenet_v2 --model.decoder_width 128 --model.separable true",
+    ),
+    "paper": (512, "--model.encoder resnet101 --model.decoder_width 256"),
+}
+METHOD = "--method mean_teacher --method.student_pass together"
+CONTRAST = "--contrast reco --contrast.keys shared"
+TRAIN = "--train.labelled_per_step 2 --train.log_every 1000000 --augment.scale 1,1"
+
+
+class Blocks(Dataset):
+    """Images in memory whose labels are blocks of all classes, twice as wide as a crop."""
+
+    name = "blocks"
+
+    def __init__(self, side: int, count: int = 8) -> None:
+        self.side, self.count = side, count
+        colours = numpy_generator(0, "colours").integers(0, 255, (NUM_CLASSES, 3))
+        self.classes = ClassInfo(
+            tuple(f"class {k}" for k in range(NUM_CLASSES)), tuple(tuple(map(int, c)) for c in colours)
+        )
+        self.cache = {key: self.draw(number) for number, key in enumerate(self.keys("train"))}
+
+    def draw(self, number: int) -> tuple[Tensor, Tensor]:
+        generator = numpy_generator(0, "blocks", number)
+        blocks = generator.integers(0, NUM_CLASSES, (8, 16))
+        labels = np.kron(blocks, np.ones((self.side // 8, self.side // 8), dtype=int))
+        image = np.array(self.classes.palette)[labels] + generator.integers(-20, 20, (*labels.shape, 3))
+        image = np.ascontiguousarray(np.moveaxis(image.clip(0, 255), 2, 0))
+        return torch.from_numpy(image).to(torch.uint8), torch.from_numpy(labels).to(torch.uint8)
+
+    def keys(self, subset: str) -> list[str]:
+        return [f"{n}" for n in range(self.count)] if subset == "train" else ["0"]
+
+    def has_labels(self, key: str) -> bool:
+        return True
+
+    def image(self, key: str) -> Tensor:
+        return self.cache[key][0]
+
+    def labels(self, key: str) -> Tensor:
+        return self.cache[key][1]
+
+    def fingerprint(self) -> str:
+        return f"{self.side}"
+
+
+def new_trainer(size: str, folder: Path, *, contrast: bool) -> Trainer:
+    side, model = SIZES[size]
+    words = f"{model} {METHOD} {TRAIN} {CONTRAST if contrast else ''} --augment.crop {side}".split()
+    config, dataset = load(None, words), Blocks(side)
+    keys = dataset.keys("train")
+    split = LabelSplit(tuple(keys[:4]), tuple(keys[4:]), "blocks", dataset.fingerprint(), "benchmark")
+    trainer = Trainer(folder=RunFolder(folder), **build_parts(config, dataset, split))
+    trainer.method.train()
+    return trainer
+
+
+def steps(trainer: Trainer, log: RunLog) -> Iterator[None]:
+    """The loop of the trainer without evaluation: one turn a step."""
+    pairs = trainer.pieces.from_iteration(0, trainer.iterations, workers=0)
+    for iteration in range(trainer.iterations):
+        rate = trainer.anneal(iteration)
+        output = trainer.gradients(trainer.method, pairs, iteration, log)
+        trainer.precision.update(list(trainer.optimisers.values()), trainer.method.student, None)
+        trainer.method.after_update(iteration)
+        log.step(iteration + 1, output, rate)
+        yield
+
+
+def floor_of(trainer: Trainer, side: int) -> Callable[[], None]:
+    """Student forward and backward on 4 crops, teacher forward on 2."""
+    student = trainer.method.student
+    teacher = trainer.method.evaluation_model
+    images = torch.rand(4, 3, side, side)
+    plain = teacher.inference()  # type: ignore[operator]
+
+    def run() -> None:
+        with torch.no_grad():
+            plain(images[:2])
+        output = student(images)
+        outputs = [tensor for tensor in (output.logits, output.features) if tensor is not None]
+        torch.autograd.backward(outputs, [torch.full_like(tensor, 1e-6) for tensor in outputs])
+        student.zero_grad(set_to_none=True)
+
+    return run
+
+
+class Phases:
+    """Notes how long the phases of a step take, while it is switched on."""
+
+    def __init__(self, trainer: Trainer) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+        self.is_on = False
+        method: Any = trainer.method
+        places: list[tuple[Any, str, str]] = [
+            (method.teacher, "pseudo_label", "teacher labels"),
+            (method, "view", "view: mix, colour, flip"),
+            (trainer, "jitter", "colour of labelled crops"),
+            (trainer, "blur", "colour of labelled crops"),
+            (method.student, "forward", "student forward"),
+            (trainer, "contrast", "contrast forward"),
+            (trainer.precision, "backward", "backward"),
+            (trainer.precision, "update", "optimiser"),
+            (method.teacher, "update", "moving average"),
+        ]
+        for owner, name, phase in places:
+            object.__setattr__(owner, name, self.noted(getattr(owner, name), phase))
+
+    def noted(self, function: Callable[..., Any], phase: str) -> Callable[..., Any]:
+        def run(*values: Any, **named: Any) -> Any:
+            start = time.perf_counter()
+            result = function(*values, **named)
+            if self.is_on:
+                self.seconds[phase] += time.perf_counter() - start
+            return result
+
+        return run
+
+
+def compare(size: str, rounds: int) -> None:
+    side = SIZES[size][0]
+    with tempfile.TemporaryDirectory() as folder:
+        trainer = new_trainer(size, Path(folder), contrast=True)
+        log = quiet_log(trainer)
+        floor, walk, phases = floor_of(trainer, side), steps(trainer, log), Phases(trainer)
+        next(walk)
+
+        def step() -> None:
+            phases.is_on = True
+            next(walk)
+            phases.is_on = False
+
+        seconds = side_by_side({"floor": floor, "step": step}, rounds=rounds)
+    fastest = min(seconds["step"]) / min(seconds["floor"])
+    print(
+        f"{size}: floor {milliseconds(seconds, 'floor'):.0f} ms, "
+        f"step {milliseconds(seconds, 'step'):.0f} ms; "
+        f"ratio {ratio(seconds, 'step', 'floor'):.3f}, of the fastest {fastest:.3f}"
+    )
+    total = sum(phases.seconds.values())
+    for phase, spent in phases.seconds.items():
+        print(f"  {phase:26} {100 * spent / total:5.1f} %")
+
+
+def quiet_log(trainer: Trainer) -> RunLog:
+    return trainer.new_log(0, Console(quiet=True))
+
+
+def peak_megabytes(size: str, *, contrast: bool) -> float:
+    command = [sys.executable, __file__, "--peak", size, "reco" if contrast else "none"]
+    return float(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+
+
+def print_peak(size: str, contrast: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        trainer = new_trainer(size, Path(folder), contrast=contrast == "reco")
+        walk = steps(trainer, quiet_log(trainer))
+        for _ in range(3):
+            next(walk)
+    print(json.dumps(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000))
+
+
+def main(words: list[str]) -> None:
+    if words[:1] == ["--peak"]:
+        print_peak(*words[1:])
+        return
+    print(f"{NUM_CLASSES} classes, {torch.get_num_threads()} threads")
+    for size in words or SIZES:
+        compare(size, rounds=4 if size == "paper" else 12)
+        alone, both = peak_megabytes(size, contrast=False), peak_megabytes(size, contrast=True)
+        print(f"  peak memory: ClassMix {alone:.0f} MB, + ReCo {both:.0f} MB, ratio {both / alone:.2f}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,90 @@
+"""CutOut, CutMix and ClassMix of a batch: pixels of each image join those of the next, with their labels.
+
+A mix takes images (B, 3, H, W), their pseudo-labels and a CPU generator, and returns the mixed ones. What is
+random is drawn on the CPU, a few numbers for each image, so a seed means the same on every device, and
+nothing waits for the device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from recoseg.types import IGNORE, PseudoLabels
+
+Mix = Callable[[Tensor, PseudoLabels, torch.Generator], tuple[Tensor, PseudoLabels]]
+
+MEAN_COLOUR = (0.485, 0.456, 0.406)
+"""ImageNet's mean, which the networks' normalisation turns into 0: a hole that says nothing."""
+
+
+def no_mix(images: Tensor, pseudo: PseudoLabels, generator: torch.Generator) -> tuple[Tensor, PseudoLabels]:
+    """Leaves everything as it is."""
+    return images, pseudo
+
+
+def cutout(images: Tensor, pseudo: PseudoLabels, generator: torch.Generator) -> tuple[Tensor, PseudoLabels]:
+    """A box of each image is blanked: mean colour, no label."""
+    inside = random_boxes(images, generator)
+    colour = images.new_tensor(MEAN_COLOUR).view(1, 3, 1, 1)
+    labels = pseudo.labels.masked_fill(inside, IGNORE)
+    confidence = pseudo.confidence.masked_fill(inside, 0)
+    cut = torch.where(inside[:, None], colour, images)
+    return cut, replace(pseudo, labels=labels, confidence=confidence)
+
+
+def cutmix(images: Tensor, pseudo: PseudoLabels, generator: torch.Generator) -> tuple[Tensor, PseudoLabels]:
+    """A box of each image is pasted onto the next image."""
+    return paste(random_boxes(images, generator), images, pseudo)
+
+
+def classmix(images: Tensor, pseudo: PseudoLabels, generator: torch.Generator) -> tuple[Tensor, PseudoLabels]:
+    """Half of the classes of each image, rounded down, are pasted onto the next image."""
+    return paste(random_classes(pseudo.labels, generator), images, pseudo)
+
+
+MIXES: dict[str, Mix] = {"none": no_mix, "cutout": cutout, "cutmix": cutmix, "classmix": classmix}
+
+
+def paste(chosen: Tensor, images: Tensor, pseudo: PseudoLabels) -> tuple[Tensor, PseudoLabels]:
+    """Image i where `chosen` (B, H, W), else image i + 1; the last is followed by the first."""
+
+    def joined(own: Tensor, mask: Tensor) -> Tensor:
+        return torch.where(mask, own, own.roll(-1, 0))
+
+    labels, confidence = joined(pseudo.labels, chosen), joined(pseudo.confidence, chosen)
+    return joined(images, chosen[:, None]), replace(pseudo, labels=labels, confidence=confidence)
+
+
+def random_boxes(images: Tensor, generator: torch.Generator) -> Tensor:
+    """(B, H, W) bool, true inside a box of half the area (to rounding), of random aspect and place."""
+    count, _, height, width = images.shape
+    uniform = torch.rand(3, count, 1, generator=generator, dtype=torch.float64)
+    narrowest = (width + 1) // 2
+    box_width = narrowest + (uniform[0] * (width - narrowest + 1)).long()  # (B, 1)
+    box_height = (height * width + box_width) // (2 * box_width)  # half the area / width, rounded
+    top = (uniform[1] * (height - box_height + 1)).long()
+    left = (uniform[2] * (width - box_width + 1)).long()
+    in_rows = within(top, top + box_height, height).to(images.device, non_blocking=True)
+    in_columns = within(left, left + box_width, width).to(images.device, non_blocking=True)
+    return in_rows[:, :, None] & in_columns[:, None]
+
+
+def within(start: Tensor, stop: Tensor, length: int) -> Tensor:
+    """(B, 1) and (B, 1) -> (B, length) bool."""
+    place = torch.arange(length)
+    return (start <= place) & (place < stop)
+
+
+def random_classes(labels: Tensor, generator: torch.Generator) -> Tensor:
+    """(B, H, W) labels -> bool, true where the label is of the chosen half of its image's classes."""
+    flat = labels.flatten(1)  # (B, H * W)
+    lots = torch.rand(len(flat), IGNORE + 1, generator=generator).to(labels.device, non_blocking=True)
+    present = torch.zeros_like(lots, dtype=torch.bool).scatter_(1, flat, True)  # (B, 256)
+    present[:, IGNORE] = False  # padding and void are no class
+    rank = lots.masked_fill(~present, 2.0).argsort(1).argsort(1)  # of each class; the absent ones come last
+    chosen = rank < present.sum(1, keepdim=True) // 2  # (B, 256)
+    return chosen.gather(1, flat).view_as(labels)

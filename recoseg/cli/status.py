@@ -1,0 +1,84 @@
+"""Show how far runs are: a table of their progress, scores and speed."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from recoseg.train.run_folder import RunFolder
+
+HEADINGS = ("run", "state", "iterations", "mean IoU", "best", "loss", "left")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "runs", metavar="RUN", nargs="*", help="run folders, or folders of them (default: runs)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    folders = find_runs([Path(name) for name in arguments.runs or ["runs"]])
+    table = Table(*HEADINGS, box=SIMPLE_HEAD)
+    for column in table.columns[2:]:
+        column.justify = "right"
+    for folder in folders:
+        table.add_row(*status(folder))
+    Console().print(table)
+    return 0
+
+
+def find_runs(paths: list[Path]) -> list[RunFolder]:
+    """The runs at and below the paths; a path without any is a mistake."""
+    from recoseg.errors import UserError
+    from recoseg.train.run_folder import RunFolder
+
+    found: list[RunFolder] = []
+    for path in paths:
+        parents = sorted(file.parent for file in path.glob("**/config.yaml"))
+        below = [parent for parent in parents if RunFolder(parent).split.is_file()]
+        if not below:
+            raise UserError(f"no runs at {path}: give run folders, or a folder that holds some")
+        found += [RunFolder(folder) for folder in below if RunFolder(folder) not in found]
+    return found
+
+
+def status(folder: RunFolder) -> tuple[str, ...]:
+    """One row of the table."""
+    from recoseg.config import load
+    from recoseg.report.numbers import DASH, percent
+    from recoseg.train.progress import clock
+    from recoseg.train.run_folder import read_lines
+
+    total = load(folder.config).train.iterations
+    losses, metrics = read_lines(folder.losses), read_lines(folder.metrics)
+    done = max((line["iteration"] for line in (*losses, *metrics)), default=0)
+    in_use = folder.is_in_use()
+    state = "running" if in_use else "done" if metrics and metrics[-1]["iteration"] == total else "stopped"
+    chosen = [line["selection"] for line in metrics if line.get("selection")]
+    best = max((line["mean_iou"] for line in chosen if line["mean_iou"] is not None), default=None)
+    return (
+        str(folder.path),
+        state,
+        f"{done}/{total}",
+        percent(metrics[-1]["mean_iou"]) if metrics else DASH,
+        f"{percent(best)} on {chosen[-1]['on']}" if best is not None else DASH,
+        f"{losses[-1]['loss']:.3f}" if losses and losses[-1]["loss"] is not None else DASH,
+        clock(seconds_left(losses, total)) if in_use and len(losses) > 1 else DASH,
+    )
+
+
+def seconds_left(losses: list[dict[str, float]], total: int) -> float:
+    """From the pace of the last lines that one process wrote."""
+    last = first = losses[-1]
+    for line in reversed(losses[-20:-1]):
+        if line["seconds"] > first["seconds"]:  # its clock began anew: another process wrote what is before
+            break
+        first = line
+    steps = last["iteration"] - first["iteration"]
+    return (total - last["iteration"]) * (last["seconds"] - first["seconds"]) / max(steps, 1)

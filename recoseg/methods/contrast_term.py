@@ -1,0 +1,80 @@
+"""ReCo on top of any method: the contrast reads what a step says of its pixels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from recoseg.errors import UserError
+from recoseg.losses.contrast_checks import check_probability
+from recoseg.losses.contrast_stats import ContrastStats
+from recoseg.losses.regional_contrast import RegionalContrast
+from recoseg.losses.shrink_labels import shrink_labels
+from recoseg.models.layers import resize
+from recoseg.types import IGNORE, ModelOutput, PseudoLabels, StepOutput
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContrastTerm:
+    """Adds `weight` times the contrast of all pixels with a label, or a pseudo-label above `trust_above`.
+
+    Where only single pixels are labelled, the others join with the student's own label, if its confidence is
+    at least `own_label_above`.
+    """
+
+    contrast: RegionalContrast
+    weight: float = 1.0
+    trust_above: float = 0.7
+    own_label_above: float = 0.97
+
+    def __post_init__(self) -> None:
+        check_probability("own_label_above", self.own_label_above)
+        if not 0 <= self.trust_above < 1:  # a person's labels have confidence 1, and must be above it
+            raise UserError(f"trust_above: got {self.trust_above!r}, needs a probability below 1")
+
+    def __call__(
+        self, output: StepOutput, generator: torch.Generator, *, with_stats: bool = False
+    ) -> StepOutput:
+        """The step with a part "contrast" in its loss, and if asked for, stats of it."""
+        pixels = [self.cells(predicted, labels) for predicted, labels in output.pixels]
+        features, labels, probabilities = (joined(tensors) for tensors in zip(*pixels, strict=True))
+        if not with_stats:
+            loss = self.contrast(features, labels, probabilities, generator=generator)
+            return output.plus("contrast", loss, weight=self.weight)
+        loss, stats = self.contrast(features, labels, probabilities, generator=generator, return_stats=True)
+        idle = stats.inactive_because
+        note = f"the contrast is 0 in this step: {idle}" if idle else None
+        output = output.plus("contrast", loss, weight=self.weight)
+        return replace(output, stats={**output.stats, **as_numbers(stats)}, note=note)
+
+    def cells(self, predicted: ModelOutput, pseudo: PseudoLabels) -> tuple[Tensor, Tensor, Tensor]:
+        """Features (B, D, h, w), labels (B, h, w) and the student's probabilities (B, K, h, w)."""
+        features = predicted.features
+        if features is None:
+            raise UserError("the contrast needs a network that gives features: see docs/networks.md")
+        size = features.shape[2:]
+        logits = predicted.logits if predicted.logits.shape[2:] == size else resize(predicted.logits, size)
+        probabilities = logits.detach().softmax(1)
+        trusted = pseudo.confidence > self.trust_above
+        labels = shrink_labels(pseudo.labels, size, sparse=pseudo.sparse, mask=trusted)
+        if pseudo.sparse:
+            confidence, own = probabilities.max(1)
+            fill = (labels == IGNORE) & (confidence >= self.own_label_above)
+            labels = own.where(fill, labels)
+        return features, labels, probabilities
+
+
+def joined(tensors: tuple[Tensor, ...]) -> Tensor:
+    return tensors[0] if len(tensors) == 1 else torch.cat(tensors)
+
+
+def as_numbers(stats: ContrastStats) -> dict[str, Tensor]:
+    """The stats that a log shows, each a single number."""
+    return {
+        "contrast_accuracy": stats.accuracy,
+        "contrast_chance_level": stats.accuracy.new_tensor(stats.chance_level),
+        "contrast_active_classes": stats.active_classes.sum(),
+        "contrast_hard_share": stats.hard_share.nanmean(),
+    }

@@ -1,0 +1,81 @@
+"""Mean Teacher: the student learns from labels, and from what its moving average sees in unlabelled images.
+
+With a mix it is CutOut, CutMix (French et al., 2020) or ClassMix (Olsson et al., 2021).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import nn
+
+from recoseg.augment.strong import StrongView
+from recoseg.errors import UserError
+from recoseg.lookup import lookup
+from recoseg.losses.pixel import confident_cross_entropy, pixel_cross_entropy
+from recoseg.methods.base import Method
+from recoseg.methods.ramp import Ramp
+from recoseg.methods.student_passes import PASSES
+from recoseg.methods.supervised import supervised_step
+from recoseg.methods.teacher import Teacher
+from recoseg.types import Batch, PseudoLabels, StepOutput
+
+
+class MeanTeacher(Method):
+    """Eq. 6 without its contrast: supervised + eta * unsupervised.
+
+    The teacher labels an unlabelled image as it is; the student sees it through `view`. Where a few of its
+    labels are known, these override the teacher's. The first `supervised_start` iterations have the
+    supervised part alone; over the next `ramp` ones the weight of the other grows from 0 to 1.
+    """
+
+    needs_unlabelled = True
+
+    def __init__(
+        self,
+        student: nn.Module,
+        view: StrongView,
+        *,
+        trust_above: float = 0.97,
+        decay: float = 0.99,
+        teacher_norm: Literal["average", "batch"] = "average",
+        student_pass: Literal["separate", "together"] = "separate",
+        supervised_start: int = 0,
+        ramp: int = 0,
+    ) -> None:
+        super().__init__()
+        if not 0 <= trust_above <= 1:
+            raise UserError(f"trust_above is a probability, got {trust_above:g}")
+        self.student = student
+        self.teacher = Teacher(student, decay=decay, norm=teacher_norm)
+        self.view, self.trust_above = view, trust_above
+        self.pass_both = lookup(PASSES, student_pass, what="student's pass")
+        self.ramp = Ramp(supervised_start=supervised_start, ramp=ramp)
+
+    def uses_unlabelled(self, iteration: int) -> bool:
+        return self.ramp.has_begun(iteration)
+
+    def step(
+        self, labelled: Batch, unlabelled: Batch | None, *, iteration: int, generator: torch.Generator
+    ) -> StepOutput:
+        if unlabelled is None:
+            return supervised_step(self.student, labelled)
+        pseudo = self.teacher.pseudo_label(unlabelled.images)
+        images, pseudo = self.view(unlabelled.images, pseudo, unlabelled.labels, generator)
+        both = self.pass_both(self.student, labelled.images, images)
+        supervised = pixel_cross_entropy(both.on_labelled.logits, labelled.labels)
+        unsupervised = confident_cross_entropy(both.on_mixed.logits, pseudo, trust_above=self.trust_above)
+        return StepOutput(
+            loss=supervised + self.ramp.weight(iteration) * unsupervised,
+            parts={"supervised": supervised.detach(), "unsupervised": unsupervised.detach()},
+            pixels=both.pixels(PseudoLabels.certain(labelled.labels, sparse=labelled.sparse), pseudo),
+            mixed=(images, pseudo),
+        )
+
+    def after_update(self, iteration: int) -> None:
+        self.teacher.update(self.student, iteration)
+
+    @property
+    def evaluation_model(self) -> nn.Module:
+        return self.teacher.network

@@ -1,0 +1,119 @@
+"""S4GAN (Mittal et al., 2021): a discriminator tells predicted class maps from true ones.
+
+The student makes its maps of unlabelled images look true, and trusts the ones that do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.optim import Adam, Optimizer
+
+from recoseg.augment.strong import StrongView
+from recoseg.errors import UserError
+from recoseg.losses.pixel import pixel_cross_entropy
+from recoseg.methods.discriminator import Discriminator, Judgement
+from recoseg.methods.ramp import Ramp
+from recoseg.methods.supervised import Supervised, supervised_step
+from recoseg.models.layers import resize
+from recoseg.types import IGNORE, Batch, PseudoLabels, StepOutput
+
+
+class S4GAN(Supervised):
+    """supervised + `match_weight` * matching + `self_weight` * self-training, and the discriminator's loss.
+
+    Matching: distance between the discriminator's mean features of true and of predicted maps; with several
+    processes, between the means of each process's own images. Self-training: cross-entropy with the student's
+    own labels, for images whose map the discriminator takes for a true one with a probability above
+    `self_above`. Both grow by the ramp; before it begins, the discriminator rests as well.
+
+    The loss holds what student and discriminator learn from, so that one backward pass serves both: the
+    student's parts see the discriminator's weights as constants, the discriminator's part sees maps as
+    constants. A true map is one-hot, and all zero where a pixel has no label; predicted maps are whole, since
+    nobody knows where a person would have left a gap.
+    """
+
+    needs_unlabelled = True
+
+    def __init__(
+        self,
+        student: nn.Module,
+        view: StrongView,
+        num_classes: int,
+        *,
+        match_weight: float = 0.1,
+        self_weight: float = 1.0,
+        self_above: float = 0.6,
+        discriminator_lr: float = 1e-4,
+        average: float | None = None,
+        supervised_start: int = 0,
+        ramp: int = 0,
+    ) -> None:
+        super().__init__(student, average=average)
+        if not 0 <= self_above <= 1:
+            raise UserError(f"self_above is a probability, got {self_above:g}")
+        self.view, self.num_classes = view, num_classes
+        self.match_weight, self.self_weight, self.self_above = match_weight, self_weight, self_above
+        self.ramp = Ramp(supervised_start=supervised_start, ramp=ramp)
+        self.discriminator = Discriminator(num_classes)
+        self.optimiser = Adam(self.discriminator.parameters(), lr=discriminator_lr, betas=(0.9, 0.99))
+
+    def uses_unlabelled(self, iteration: int) -> bool:
+        return self.ramp.has_begun(iteration)
+
+    def own_optimisers(self) -> dict[str, Optimizer]:
+        return {"discriminator": self.optimiser}
+
+    def step(
+        self, labelled: Batch, unlabelled: Batch | None, *, iteration: int, generator: torch.Generator
+    ) -> StepOutput:
+        if labelled.sparse:
+            raise UserError(
+                "s4gan needs fully labelled images, and this split has single labelled pixels: "
+                "take mean_teacher, or a split of whole images"
+            )
+        output = supervised_step(self.student, labelled)
+        if unlabelled is None:
+            return replace(output, loss=output.loss + untouched(self.discriminator))
+        certain = PseudoLabels.certain(unlabelled.labels)
+        images, _ = self.view(unlabelled.images, certain, unlabelled.labels, generator)
+        on_unlabelled = self.student(images)
+        predicted = resize(on_unlabelled.logits.float(), images.shape[2:]).softmax(1)  # (B, K, H, W)
+        confidence, labels = predicted.detach().max(1)  # (B, H, W), twice
+
+        true = class_maps(labelled.labels, self.num_classes).to(predicted.dtype)
+        on_true = self.discriminator(labelled.images, true)
+        on_predicted = self.discriminator(images, predicted.detach())
+        judgement = self.discriminator.judge_without_learning(images, predicted)
+        looks_true = judgement.scores.detach().float().sigmoid() > self.self_above  # (B,)
+
+        matching = F.l1_loss(judgement.features.mean(0), on_true.features.detach().mean(0))
+        self_training = pixel_cross_entropy(
+            on_unlabelled.logits, labels.where(looks_true[:, None, None], IGNORE)
+        )
+        scale = self.ramp.weight(iteration)
+        output = output.plus("matching", matching, weight=scale * self.match_weight)
+        output = output.plus("self_training", self_training, weight=scale * self.self_weight)
+        output = output.plus("discriminator", discriminator_loss(on_true, on_predicted))
+        own = PseudoLabels(labels, confidence)
+        return replace(output, pixels=[*output.pixels, (on_unlabelled, own)], mixed=(images, own))
+
+
+def class_maps(labels: Tensor, num_classes: int) -> Tensor:
+    """(B, H, W) -> (B, K, H, W) bool: one-hot, and nothing where there is no label."""
+    return labels[:, None] == torch.arange(num_classes, device=labels.device)[:, None, None]
+
+
+def discriminator_loss(on_true: Judgement, on_predicted: Judgement) -> Tensor:
+    """Binary cross-entropy: true maps are to score 1, predicted ones 0; both kinds weigh the same."""
+    kinds = ((on_true.scores, torch.ones_like), (on_predicted.scores, torch.zeros_like))
+    losses = [F.binary_cross_entropy_with_logits(scores, target(scores)) for scores, target in kinds]
+    return (losses[0] + losses[1]) / 2
+
+
+def untouched(network: nn.Module) -> Tensor:
+    """0, with a gradient of 0 for each parameter: processes that train together wait for all gradients."""
+    return torch.stack([parameter.flatten()[:0].sum() for parameter in network.parameters()]).sum()

@@ -1,0 +1,115 @@
+"""A representation head for any segmentation network: logits from the network, features beside them."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from recoseg.models.base import SegmentationNetwork
+from recoseg.models.feature_maps import tapped
+from recoseg.models.heads import convolved_head
+from recoseg.models.image_checks import require_images
+from recoseg.models.initialise import initialise
+from recoseg.models.layers import Normalise
+from recoseg.models.logits import logits_of
+from recoseg.models.probe import Place, find_place, undisturbed
+from recoseg.models.sizes import SizeRule, crop_features, crop_logits, find_size_rule
+from recoseg.types import ModelOutput
+
+ENCODER_NAMES = ("base_model", "backbone", "encoder")
+"""How transformers, torchvision and segmentation_models_pytorch name the pretrained part of a network."""
+
+
+def with_representation(
+    network: nn.Module,
+    *,
+    num_classes: int,
+    feature_channels: int | None = 256,
+    at: str | None = None,
+    normalise: nn.Module | None = None,
+    multiple_of: int | None = None,
+    feature_stride: int = 4,
+) -> WithRepresentation:
+    """The network as images in [0, 1] -> `ModelOutput`, with a representation head on its decoder's features.
+
+    The network returns logits of `num_classes` channels: a tensor, a dict with "out", or an object with
+    `.logits`. The head (none with `feature_channels=None`) reads what the layer named `at` reads; without a
+    name, that is the last layer that makes the logits' channels. Features finer than one cell in
+    `feature_stride` pixels are averaged down to it: the paper's are a quarter of the image's size.
+
+    `normalise` is ImageNet's statistics if none is given; `nn.Identity()` where the network does it itself.
+    Images of sizes that the network refuses are padded; `multiple_of` is found by trying, or given.
+    """
+    first = next(network.parameters(), torch.zeros(()))  # its device and type are the network's
+
+    def images_of(height: int, width: int) -> Tensor:
+        generator = torch.Generator().manual_seed(0)
+        return torch.randn(1, 3, height, width, generator=generator).to(first)  # as if normalised
+
+    def answer(images: Tensor) -> Tensor:
+        return logits_of(network(images), num_classes)
+
+    place, head = None, None
+    with undisturbed(network):
+        sizes = find_size_rule(answer, images_of, multiple_of)
+        if feature_channels:
+            images = images_of(*sizes.padded((64, 64)))
+            place = find_place(network, answer, images, num_classes=num_classes, at=at)
+            finer = max(1, feature_stride * place.cells[0] // images.shape[2])
+            head = representation_head(place.channels, feature_channels, finer=finer).to(first.dtype)
+    return WithRepresentation(
+        network,
+        num_classes=num_classes,
+        normalise=Normalise() if normalise is None else normalise,
+        sizes=sizes,
+        place=place,
+        representation=head,
+    ).to(first.device)
+
+
+def representation_head(inputs: int, outputs: int, *, finer: int) -> nn.Module:
+    """The paper's head; a map `finer` times finer than asked for is averaged down first."""
+    head = convolved_head(inputs, outputs, outputs)
+    head.apply(initialise)
+    return nn.Sequential(nn.AvgPool2d(finer, ceil_mode=True), *head) if finer > 1 else head
+
+
+class WithRepresentation(SegmentationNetwork):
+    """What `with_representation` makes; logits and features keep the resolutions they have in the network."""
+
+    def __init__(
+        self,
+        network: nn.Module,
+        *,
+        num_classes: int,
+        normalise: nn.Module,
+        sizes: SizeRule,
+        place: Place | None,
+        representation: nn.Module | None,
+    ) -> None:
+        super().__init__()
+        self.num_classes = num_classes
+        self.sizes = sizes
+        self.place = place
+        self.normalise = normalise
+        self.network = network
+        self.representation = representation
+
+    def forward(self, images: Tensor) -> ModelOutput:
+        require_images(images, smallest=1)
+        size = images.shape[2:]
+        padded = self.sizes.pad(self.normalise(images))  # (B, 3, H', W')
+        if self.representation is None or self.place is None:
+            logits, features = logits_of(self.network(padded), self.num_classes), None
+        else:
+            with tapped(self.network.get_submodule(self.place.at)) as tap:
+                logits = logits_of(self.network(padded), self.num_classes)
+            decoded = self.place.map_of(tap.taken, padded.shape[2:])  # (B, C, h', w')
+            features = self.representation(crop_features(decoded, padded.shape[2:], size))
+        return ModelOutput(crop_logits(logits, padded.shape[2:], size), features)
+
+    @property
+    def encoder(self) -> nn.Module | None:
+        """The pretrained part, which may learn at a rate of its own; None where no name tells it."""
+        parts = (getattr(self.network, name, None) for name in ENCODER_NAMES)
+        return next((p for p in parts if isinstance(p, nn.Module) and p is not self.network), None)

@@ -1,0 +1,133 @@
+"""Segmentation networks of the `transformers` package, from a checkpoint on disk or on the hub."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+
+from recoseg.errors import UserError
+from recoseg.models.layers import Normalise
+
+
+def transformers_network(checkpoint: str, num_classes: int, *, pretrained: bool = True) -> nn.Module:
+    """The network of a checkpoint, with a classifier of K classes.
+
+    `checkpoint` is a folder or a name on the hub. Its weights are read from safetensors only, which cannot
+    run code. With `pretrained=False` only its config.json is read, for weights that are put in afterwards.
+    A classifier of another number of classes starts afresh; any other difference in shape is an error.
+    """
+    transformers = import_transformers()
+    auto = transformers.AutoModelForSemanticSegmentation
+    with one_line_errors(checkpoint):
+        config = fetched(transformers.AutoConfig.from_pretrained, checkpoint, trust_remote_code=False)
+        require_segmentation(checkpoint, config, auto._model_mapping)
+        if config.num_labels != num_classes:
+            config.num_labels = num_classes
+        if hasattr(config, "use_auxiliary_head"):
+            config.use_auxiliary_head = False  # it serves a loss of its own, which is not ours
+        if not pretrained:
+            network: nn.Module = auto.from_config(config)
+            return network
+        settings = {"ignore_mismatched_sizes": True, "use_safetensors": True, "output_loading_info": True}
+        network, report = fetched(auto.from_pretrained, checkpoint, config=config, **settings)
+    require_weights(checkpoint, network, report, num_classes)
+    return network.train()
+
+
+def transformers_normalise(checkpoint: str) -> nn.Module:
+    """The normalisation that the checkpoint's preprocessor_config.json asks for; ImageNet's without one."""
+    processor = import_transformers().image_processing_base.ImageProcessingMixin
+    try:
+        settings, _ = fetched(processor.get_image_processor_dict, checkpoint)
+    except OSError:  # there is none
+        return Normalise()
+    asked: list[nn.Module] = [ReversedChannels()] if settings.get("do_flip_channel_order") else []
+    if settings.get("do_normalize", True) and "image_mean" in settings:
+        asked.append(Normalise(mean=settings["image_mean"], std=settings["image_std"]))
+    return asked[0] if len(asked) == 1 else nn.Sequential(*asked)
+
+
+class ReversedChannels(nn.Module):
+    """RGB -> BGR, which some checkpoints were trained with."""
+
+    def forward(self, images: Tensor) -> Tensor:
+        return images.flip(1)
+
+
+def import_transformers() -> Any:
+    try:
+        import transformers
+    except ImportError as error:
+        raise UserError(
+            "networks of transformers need the package transformers; install it with: "
+            "pip install 'recoseg[transformers]'"
+        ) from error
+    return transformers
+
+
+def fetched(load: Callable[..., Any], checkpoint: str, **settings: Any) -> Any:
+    """`load(checkpoint, ...)` of transformers: from disk where it is there, else from the hub."""
+    try:
+        return load(checkpoint, local_files_only=True, **settings)  # its cache needs no network, no waiting
+    except (OSError, ValueError):
+        if is_folder(checkpoint):
+            raise
+    return load(checkpoint, **settings)
+
+
+def is_folder(checkpoint: str) -> bool:
+    """Whether this can only be a path: names on the hub are `name` or `owner/name`."""
+    return Path(checkpoint).exists() or checkpoint.startswith(("/", ".", "~")) or checkpoint.count("/") > 1
+
+
+@contextmanager
+def one_line_errors(checkpoint: str) -> Iterator[None]:
+    """What transformers says of a checkpoint that it cannot use, and what to do about it."""
+    try:
+        yield
+    except (OSError, ValueError, RuntimeError) as error:
+        if isinstance(error, UserError):
+            raise
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)[:200].rstrip(".")
+        to_do = "it must hold config.json and model.safetensors of a segmentation network"
+        if not is_folder(checkpoint):
+            to_do = (
+                f"fetch it where there is a network: 'hf download {checkpoint} --local-dir FOLDER', and give "
+                "that folder as checkpoint"
+            )
+        elif not Path(checkpoint).is_dir():
+            reason, to_do = (
+                "there is no such folder",
+                "give a folder, or a name on the hub such as owner/name",
+            )
+        raise UserError(f"checkpoint {checkpoint!r} cannot be used: {reason}; {to_do}") from error
+
+
+def require_segmentation(checkpoint: str, config: Any, networks: Iterable[Any]) -> None:
+    known = {kind.model_type: kind for kind in networks}
+    if config.model_type not in known:
+        raise UserError(
+            f"checkpoint {checkpoint!r} cannot be used: transformers has no segmentation network for "
+            f"{config.model_type!r}, only for {', '.join(sorted(known))}"
+        )
+
+
+def require_weights(checkpoint: str, network: nn.Module, report: dict[str, Any], num_classes: int) -> None:
+    """Refuse a checkpoint of which little was used, or whose shapes differ beyond the number of classes."""
+    for name, given, wanted in report["mismatched_keys"]:
+        if wanted[0] != num_classes or tuple(given[1:]) != tuple(wanted[1:]):
+            raise UserError(
+                f"checkpoint {checkpoint!r}: {name} has the shape {tuple(given)}, the network's is "
+                f"{tuple(wanted)}; its config.json and its weights do not belong together"
+            )
+    total = len(network.state_dict())
+    missing = len(report["missing_keys"]) + len(report["mismatched_keys"])
+    if 2 * missing > total:
+        raise UserError(
+            f"checkpoint {checkpoint!r} has weights for {total - missing} of the network's {total} tensors "
+            "only; is it made for another network?"
+        )

@@ -1,0 +1,65 @@
+"""Every method learns a toy problem of two classes, alone and with the contrast on top."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from recoseg import RegionalContrast
+from recoseg.augment.mix import MIXES, no_mix
+from recoseg.augment.strong import StrongView
+from recoseg.methods import METHODS
+from recoseg.methods.base import Method
+from recoseg.methods.contrast_term import ContrastTerm
+
+STEPS = 30
+CASES: dict[str, tuple[str, Callable[..., Method]]] = {
+    "supervised": ("supervised", lambda kind, student: kind(student)),
+    "s4gan": ("s4gan", lambda kind, student: kind(student, StrongView(mix=no_mix), 2)),
+    **{
+        f"mean_teacher, {mix}": (
+            "mean_teacher",
+            # a teacher that remembers ten steps rather than a hundred, since there are so few
+            lambda kind, student, mix=mix: kind(student, StrongView(mix=MIXES[mix]), decay=0.9),
+        )
+        for mix in MIXES
+    },
+}  # fmt: skip
+
+
+def test_every_method_is_tried_here() -> None:
+    assert {name for name, _ in CASES.values()} == METHODS.keys()
+
+
+@pytest.mark.parametrize("with_contrast", [False, True], ids=["alone", "with contrast"])
+@pytest.mark.parametrize("case", CASES)
+def test_the_method_learns_two_classes(tiny_network, toy_batch, case: str, with_contrast: bool) -> None:
+    torch.manual_seed(0)
+    name, build = CASES[case]
+    method = build(METHODS[name], tiny_network(features=8 if with_contrast else None))
+    contrast = ContrastTerm(contrast=RegionalContrast(num_queries=16, num_keys=32)) if with_contrast else None
+    optimisers = [torch.optim.SGD(method.student.parameters(), lr=0.03, momentum=0.9)]
+    optimisers += method.own_optimisers().values()
+
+    losses = []
+    for iteration in range(STEPS):
+        generator = torch.Generator().manual_seed(iteration)
+        unlabelled = toy_batch(seed=1000 + iteration, visible=False) if method.needs_unlabelled else None
+        output = method(toy_batch(seed=iteration % 4), unlabelled, iteration=iteration, generator=generator)
+        if contrast is not None:
+            output = contrast(output, generator)
+        method.zero_grad()
+        output.loss.backward()
+        for optimiser in optimisers:
+            optimiser.step()
+        method.after_update(iteration)
+        losses.append(output.parts["supervised"].item())
+
+    assert sum(losses[-5:]) < 0.3 * sum(losses[:5])
+    model, unseen = method.evaluation_model.eval(), toy_batch(8, seed=5000)
+    with torch.no_grad():
+        logits = torch.nn.functional.interpolate(model(unseen.images).logits, (32, 32), mode="bilinear")
+    accuracy = (logits.argmax(1) == unseen.labels).float().mean().item()
+    assert accuracy > 0.8  # the commoner class alone has 0.57

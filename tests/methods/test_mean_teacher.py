@@ -1,0 +1,211 @@
+"""Mean Teacher: its loss against a slow plain reading, its settings, and who gets gradients."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from recoseg.augment.mix import MIXES
+from recoseg.augment.strong import StrongView
+from recoseg.errors import UserError
+from recoseg.methods.mean_teacher import MeanTeacher
+from recoseg.methods.supervised import Supervised
+from recoseg.types import IGNORE, PseudoLabels
+
+
+def slow_loss(method, labelled, unlabelled, seed) -> tuple[float, float]:
+    """Supervised and unsupervised parts, pixel by pixel, in eval mode."""
+
+    def probabilities(network, images):
+        logits = network(images).logits
+        return F.interpolate(logits, images.shape[2:], mode="bilinear").softmax(1)
+
+    def cost(student, image, row, column, label):
+        return -math.log(student[image, label, row, column].item())
+
+    with torch.no_grad():
+        confidence, labels = probabilities(method.teacher.network, unlabelled.images).max(1)
+        images, pseudo = method.view(
+            unlabelled.images,
+            PseudoLabels(labels, confidence),
+            unlabelled.labels,
+            torch.Generator().manual_seed(seed),
+        )
+        on_labelled = probabilities(method.student, labelled.images)
+        on_mixed = probabilities(method.student, images)
+    known = [
+        cost(on_labelled, *place, labelled.labels[tuple(place)])
+        for place in (labelled.labels != IGNORE).nonzero().tolist()
+    ]
+    total, count = 0.0, 0
+    for image in range(len(images)):
+        places = (pseudo.labels[image] != IGNORE).nonzero().tolist()
+        sure = sum(pseudo.confidence[image, r, c].item() >= method.trust_above for r, c in places)
+        eta = sure / len(places)
+        total += eta * sum(cost(on_mixed, image, r, c, pseudo.labels[image, r, c]) for r, c in places)
+        count += len(places)
+    return sum(known) / len(known), total / count
+
+
+@pytest.mark.parametrize("mix", MIXES)
+@pytest.mark.parametrize("student_pass", ["separate", "together"])
+def test_the_loss_is_that_of_a_slow_plain_reading(tiny_network, toy_batch, mix, student_pass) -> None:
+    method = MeanTeacher(
+        tiny_network(),
+        StrongView(scale=(0.7, 1.5), mix=MIXES[mix]),
+        trust_above=0.6,
+        student_pass=student_pass,
+    ).eval()
+    with torch.no_grad():  # a teacher that differs from its student, and is sure of some pixels only
+        method.student.classifier.weight.mul_(2)
+        method.teacher.network.classifier.weight.mul_(3)
+    labelled = toy_batch(2, size=(14, 18), seed=1)
+    labelled.labels[:, :3] = IGNORE
+    unlabelled = toy_batch(3 if student_pass == "separate" else 2, size=(14, 18), seed=2, visible=False)
+    unlabelled.labels[0, 6, 7:9] = 1
+    output = method(labelled, unlabelled, iteration=0, generator=torch.Generator().manual_seed(3))
+    supervised, unsupervised = slow_loss(method, labelled, unlabelled, 3)
+    assert 0 < unsupervised < 10
+    assert output.parts["supervised"].item() == pytest.approx(supervised, rel=1e-4)
+    assert output.parts["unsupervised"].item() == pytest.approx(unsupervised, rel=1e-4)
+    assert output.loss.item() == pytest.approx(supervised + unsupervised, rel=1e-4)
+
+
+@pytest.mark.parametrize(("trust_above", "eta"), [(0.7, 1), (0.9, 0)])
+def test_a_teacher_that_is_equally_sure_of_all_pixels_has_eta_one_or_zero(
+    tiny_network, toy_batch, same_view, generator, trust_above, eta
+) -> None:
+    method = MeanTeacher(tiny_network(probabilities=(0.8, 0.2)), same_view, trust_above=trust_above)
+    output = method(toy_batch(), toy_batch(visible=False), iteration=0, generator=generator)
+    assert output.parts["unsupervised"].item() == pytest.approx(-eta * math.log(0.8), rel=1e-5)
+
+
+def test_eta_is_the_share_of_each_image_on_its_own(tiny_network, toy_batch, same_view, generator) -> None:
+    method = MeanTeacher(tiny_network(probabilities=(0.8, 0.2)), same_view, trust_above=0.9)
+    unlabelled = toy_batch(visible=False)
+    unlabelled.labels[0, :16] = 0  # known: half of the first image becomes certain, nothing of the second
+    output = method(toy_batch(), unlabelled, iteration=0, generator=generator)
+    assert output.parts["unsupervised"].item() == pytest.approx(-math.log(0.8) * (0.5 + 0) / 2, rel=1e-5)
+
+
+def test_known_labels_override_the_teachers_with_certainty(
+    tiny_network, toy_batch, same_view, generator
+) -> None:
+    method = MeanTeacher(tiny_network(probabilities=(0.8, 0.2)), same_view)
+    unlabelled = replace(toy_batch(visible=False), sparse=True)
+    unlabelled.labels[1, 4, 5] = 1
+    output = method(toy_batch(), unlabelled, iteration=0, generator=generator)
+    (_, _), (_, pseudo) = output.pixels
+    expected_labels, expected_confidence = torch.zeros(2, 32, 32).long(), torch.full((2, 32, 32), 0.8)
+    expected_labels[1, 4, 5], expected_confidence[1, 4, 5] = 1, 1.0
+    assert torch.equal(pseudo.labels, expected_labels)
+    torch.testing.assert_close(pseudo.confidence, expected_confidence)
+    assert output.mixed is not None
+    assert output.mixed[1] is pseudo
+
+
+def test_together_and_separate_agree_where_batch_norm_is_frozen(tiny_network, toy_batch) -> None:
+    labelled, unlabelled = toy_batch(seed=1), toy_batch(seed=2, visible=False)
+    found = {}
+    for student_pass in ("separate", "together"):
+        method = MeanTeacher(tiny_network(), StrongView(), trust_above=0.5, student_pass=student_pass).eval()
+        output = method(labelled, unlabelled, iteration=0, generator=torch.Generator().manual_seed(1))
+        output.loss.backward()
+        gradients = [parameter.grad for parameter in method.student.parameters()]
+        found[student_pass] = [output.loss.detach(), *output.parts.values(), *gradients]
+    assert found["together"][2] > 0
+    for separate, together in zip(*found.values(), strict=True):
+        torch.testing.assert_close(separate, together)
+
+
+def test_together_and_separate_differ_in_what_batch_norm_sees(tiny_network, toy_batch, same_view) -> None:
+    labelled, unlabelled = toy_batch(seed=1), toy_batch(seed=2, visible=False)
+    unlabelled.images.mul_(0.3)
+    found = {}
+    for student_pass in ("separate", "together"):
+        method = MeanTeacher(tiny_network(), same_view, student_pass=student_pass)
+        method(labelled, unlabelled, iteration=0, generator=torch.Generator())
+        found[student_pass] = method.student.body[1].num_batches_tracked.item()
+    assert found == {"separate": 2, "together": 1}
+
+
+def test_crops_without_any_label_cost_nothing_and_stay_connected(tiny_network, toy_batch, generator) -> None:
+    def all_ignored(images, pseudo, known, generator):
+        return images, replace(pseudo, labels=torch.full_like(pseudo.labels, IGNORE))
+
+    method = MeanTeacher(tiny_network(), all_ignored)
+    output = method(toy_batch(visible=False), toy_batch(visible=False), iteration=0, generator=generator)
+    output.loss.backward()
+    assert output.loss.item() == 0
+    for parameter in method.student.parameters():
+        assert parameter.grad is not None
+        assert not parameter.grad.any()
+
+
+def test_only_the_student_gets_gradients(tiny_network, toy_batch, generator) -> None:
+    method = MeanTeacher(tiny_network(), StrongView(), trust_above=0.5)
+    method(toy_batch(), toy_batch(visible=False), iteration=0, generator=generator).loss.backward()
+    assert all(parameter.grad is not None for parameter in method.student.parameters())
+    assert all(parameter.grad is None for parameter in method.teacher.parameters())
+
+
+def test_the_teacher_labels_plain_images_and_the_student_sees_the_view(tiny_network, toy_batch, generator):
+    seen = {}
+    method = MeanTeacher(tiny_network(), lambda images, pseudo, *_: (images / 2, pseudo))
+    method.teacher.network.register_forward_pre_hook(lambda _, inputs: seen.update(teacher=inputs[0]))
+    method.student.register_forward_pre_hook(lambda _, inputs: seen.update(student=inputs[0]))
+    unlabelled = toy_batch(visible=False)
+    method(toy_batch(seed=5), unlabelled, iteration=0, generator=generator)
+    assert torch.equal(seen["teacher"], unlabelled.images)
+    assert torch.equal(seen["student"], unlabelled.images / 2)
+
+
+@pytest.mark.parametrize("mix", MIXES)
+def test_a_batch_of_one_works(tiny_network, toy_batch, generator, mix) -> None:
+    method = MeanTeacher(tiny_network(), StrongView(scale=(0.5, 1.5), mix=MIXES[mix]), trust_above=0.5)
+    unlabelled = toy_batch(1, size=(17, 23), visible=False)
+    output = method(toy_batch(1, size=(17, 23)), unlabelled, iteration=0, generator=generator)
+    output.loss.backward()
+    assert output.loss.isfinite()
+    assert output.parts["unsupervised"] > 0
+
+
+def test_the_ramp_scales_the_unsupervised_part_only(tiny_network, toy_batch, same_view, generator) -> None:
+    method = MeanTeacher(tiny_network(), same_view, trust_above=0.5, supervised_start=2, ramp=3).eval()
+    assert [method.uses_unlabelled(t) for t in range(4)] == [False, False, True, True]
+    for iteration, weight in ((2, 0.25), (3, 0.5), (5, 1.0), (50, 1.0)):
+        output = method(toy_batch(), toy_batch(visible=False), iteration=iteration, generator=generator)
+        supervised, unsupervised = (part.item() for part in output.parts.values())
+        assert unsupervised > 0.1
+        assert output.loss.item() == pytest.approx(supervised + weight * unsupervised, rel=1e-6)
+
+
+def test_a_step_without_unlabelled_images_is_a_supervised_one(
+    tiny_network, toy_batch, same_view, generator
+) -> None:
+    method = MeanTeacher(tiny_network(), same_view, supervised_start=2)
+    alone = Supervised(tiny_network())(toy_batch(), None, iteration=0, generator=generator)
+    output = method(toy_batch(), None, iteration=0, generator=generator)
+    assert output.loss.item() == alone.loss.item()
+    assert output.parts.keys() == {"supervised"}
+    assert len(output.pixels) == 1
+
+
+def test_the_teacher_follows_after_each_update_and_is_what_is_evaluated(tiny_network, same_view) -> None:
+    method = MeanTeacher(tiny_network(), same_view)
+    for iteration, value in enumerate([3.0, 5.0]):
+        method.student.classifier.bias.data.fill_(value)
+        method.after_update(iteration)
+    assert method.evaluation_model is method.teacher.network
+    assert method.evaluation_model.classifier.bias.tolist() == [4, 4]
+
+
+def test_impossible_settings_are_refused(tiny_network, same_view) -> None:
+    with pytest.raises(UserError, match=r"trust_above is a probability, got 1\.5"):
+        MeanTeacher(tiny_network(), same_view, trust_above=1.5)
+    with pytest.raises(UserError, match=r"unknown student's pass 'both'.*separate, together"):
+        MeanTeacher(tiny_network(), same_view, student_pass="both")

@@ -1,0 +1,183 @@
+"""ImageNet weights: from the owner's address into the cache, checked, or a line that says what to do."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+import torch
+
+from recoseg.errors import UserError
+from recoseg.models.encoders import ENCODERS
+from recoseg.models.encoders.mobilenet_v2 import MobileNetV2
+from recoseg.models.pretrained import IMAGENET, load_encoder
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch) -> Path:
+    """The folder that torch.hub keeps weights in; not there yet."""
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "home"))
+    return tmp_path / "home" / "hub" / "checkpoints"
+
+
+@pytest.fixture(scope="module")
+def published() -> bytes:
+    """A file as torchvision publishes it: the encoder, and a classifier."""
+    tensors = MobileNetV2().state_dict()
+    tensors |= {"features.18.0.weight": torch.zeros(2), "classifier.1.bias": torch.zeros(2)}
+    file = io.BytesIO()
+    torch.save(tensors, file)
+    return file.getvalue()
+
+
+@pytest.fixture
+def serve():
+    """Starts a server on this machine that gives `content` and says it is `length` bytes long."""
+    servers = []
+
+    def start(content: bytes, *, length: int | None = None, status: int = 200):
+        requests = []
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                requests.append(self.path)
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(content) if length is None else length))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *words) -> None:
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_address[1]}", requests
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def file_name(content: bytes) -> str:
+    return f"net-{hashlib.sha256(content).hexdigest()[:8]}.pth"
+
+
+def load(address: str):
+    return load_encoder("mobilenet_v2", pretrained="imagenet", addresses={"mobilenet_v2": address})
+
+
+def test_weights_are_downloaded_once_and_fill_the_encoder(cache, serve, published) -> None:
+    server, requests = serve(published)
+    address = f"{server}/models/{file_name(published)}"
+    (first, report), (second, _) = load(address), load(address)
+    assert requests == [f"/models/{file_name(published)}"]
+    assert [path.name for path in cache.iterdir()] == [file_name(published)]
+    assert (report.missing, report.left_over) == ([], [])
+    assert (
+        str(report) == f"{file_name(published)}: all 306 tensors matched; its classifier is not needed"
+    )  # 51 convolutions and their norms
+    expected = torch.load(io.BytesIO(published), weights_only=True)
+    for encoder in (first, second):
+        assert all(torch.equal(tensor, expected[name]) for name, tensor in encoder.state_dict().items())
+
+
+def test_a_file_placed_in_the_cache_needs_no_network(cache, published) -> None:
+    cache.mkdir(parents=True)
+    (cache / file_name(published)).write_bytes(published)
+    encoder, _ = load(f"http://127.0.0.1:1/{file_name(published)}")
+    assert torch.equal(
+        encoder.features[0][0].weight,
+        torch.load(io.BytesIO(published), weights_only=True)["features.0.0.weight"],
+    )
+
+
+def test_offline_the_error_says_which_file_to_place_where(cache) -> None:
+    with pytest.raises(UserError) as caught:
+        load("http://127.0.0.1:1/models/net-0123abcd.pth")
+    message = str(caught.value)
+    assert message.startswith("cannot download http://127.0.0.1:1/models/net-0123abcd.pth (")
+    assert message.endswith(f"place it at {cache / 'net-0123abcd.pth'}")
+    assert "\n" not in message
+
+
+def test_an_address_that_has_no_file_any_more_is_named(cache, serve) -> None:
+    server, _ = serve(b"gone", status=404)
+    with pytest.raises(UserError, match=r"cannot download .*404.*place it at"):
+        load(f"{server}/net-0123abcd.pth")
+    assert list(cache.iterdir()) == []
+
+
+def test_another_content_than_published_is_refused_and_not_kept(cache, serve, published) -> None:
+    server, _ = serve(published + b"!")
+    with pytest.raises(UserError, match=r"did not arrive as published: .*place it at"):
+        load(f"{server}/{file_name(published)}")
+    assert list(cache.iterdir()) == []
+
+
+def test_an_interrupted_download_leaves_no_file(cache, serve, published) -> None:
+    server, _ = serve(published[: len(published) // 2], length=len(published))
+    with pytest.raises(UserError, match=r"did not arrive as published|cannot download"):
+        load(f"{server}/{file_name(published)}")
+    assert list(cache.iterdir()) == []
+
+
+def test_a_broken_file_in_the_cache_is_refused_with_what_to_do(cache, published) -> None:
+    cache.mkdir(parents=True)
+    path = cache / file_name(published)
+    path.write_bytes(published[:-100])
+    with pytest.raises(
+        UserError, match=r"broken, or not the published file .*; delete it, .* from http://x/"
+    ):
+        load(f"http://x/{path.name}")
+    assert path.is_file()
+
+
+def test_a_cache_that_cannot_be_written_is_named(tmp_path, monkeypatch) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "file"))
+    with pytest.raises(UserError, match=r"cannot download .*Not a directory"):
+        load("http://127.0.0.1:1/net-0123abcd.pth")
+
+
+@pytest.mark.parametrize("name", ["resnet50_deep", "resnet101_deep"])
+def test_encoders_that_nobody_publishes_weights_of_say_so(name) -> None:
+    with pytest.raises(UserError, match=rf"'{name}'.*mobilenet_v2, resnet18.*pretrained=PATH"):
+        load_encoder(name, pretrained="imagenet")
+
+
+def test_all_other_encoders_have_an_address_with_a_hash() -> None:
+    assert set(IMAGENET) == {name for name in ENCODERS if not name.endswith("_deep")}
+    for name, address in IMAGENET.items():
+        assert address.startswith(f"https://download.pytorch.org/models/{name}-")
+
+
+@pytest.mark.parametrize("name", ["resnet18", "resnet50"])
+def test_the_classifier_and_missing_counters_of_a_resnet_file_worry_nobody(tmp_path, name) -> None:
+    """torchvision's first ResNet files are older than BatchNorm's counter of batches."""
+    source = ENCODERS[name]()
+    tensors = {n: t for n, t in source.state_dict().items() if not n.endswith("num_batches_tracked")}
+    channels = source.high_channels
+    tensors |= {"fc.weight": torch.zeros(1000, channels), "fc.bias": torch.zeros(1000)}
+    torch.save(tensors, tmp_path / "w.pth")
+    encoder, report = load_encoder(name, pretrained=tmp_path / "w.pth", output_stride=8)
+    assert encoder.output_stride == 8
+    assert str(report) == f"w.pth: all {len(tensors) - 2} tensors matched; its classifier is not needed"
+    assert torch.equal(encoder.layer4[1].conv2.weight, source.layer4[1].conv2.weight)
+
+
+def test_without_weights_there_is_no_report() -> None:
+    encoder, report = load_encoder("mobilenet_v2", output_stride=32)
+    assert (encoder.output_stride, report) == (32, None)
+
+
+def test_an_unknown_encoder_is_answered_with_the_nearest() -> None:
+    with pytest.raises(
+        UserError, match=r"unknown encoder 'resnet-50'; did you mean 'resnet50'\? Known: mobil"
+    ):
+        load_encoder("resnet-50")

@@ -1,0 +1,37 @@
+"""A first Ctrl-C asks, a second one insists."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import pytest
+
+from recoseg.train.interrupt import StopRequest
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_is_noted_and_the_second_ends_at_once(number) -> None:
+    handlers = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
+    with StopRequest() as stop:
+        assert not stop.requested
+        os.kill(os.getpid(), number)
+        assert stop.requested
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), number)
+    assert [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)] == handlers
+
+
+def test_another_thread_than_the_main_one_leaves_signals_alone() -> None:
+    seen = []
+
+    def use() -> None:
+        with StopRequest():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    before = signal.getsignal(signal.SIGINT)
+    thread = threading.Thread(target=use)
+    thread.start()
+    thread.join()
+    assert seen == [before]
