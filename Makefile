@@ -29,7 +29,7 @@ format: .venv/installed-tests  ## put the code into our format
 	@$(RUN) -m ruff check --fix .
 
 bench: .venv/installed  ## speed and memory, as ratios measured in one run
-	@for script in benchmarks/*.py; do echo "== $$script"; $(RUN) "$$script" || exit 1; done
+	@for script in benchmarks/[!_]*.py; do echo "== $$script"; $(RUN) "$$script" || exit 1; done
 
 clean:  ## remove .venv and caches; runs/ stays
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* build dist

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from side_by_side import milliseconds, ratio, ratio_of_fastest, side_by_side
+from _side_by_side import milliseconds, ratio, ratio_of_fastest, side_by_side
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 

@@ -13,7 +13,7 @@ import copy
 from collections.abc import Callable
 
 import torch
-from side_by_side import milliseconds, ratio, ratio_of_fastest, side_by_side
+from _side_by_side import milliseconds, ratio, ratio_of_fastest, side_by_side
 from torch import Tensor, nn
 
 from recoseg.models.deeplab_v3_plus import DeepLabV3Plus

@@ -12,8 +12,6 @@ the resident set of a process of its own that does some steps. On a busy machine
 
 from __future__ import annotations
 
-import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -25,8 +23,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from _side_by_side import milliseconds, ratio, side_by_side
 from rich.console import Console
-from side_by_side import milliseconds, ratio, side_by_side
 from torch import Tensor
 
 from recoseg.builders.runs import build_parts
@@ -194,7 +192,7 @@ def quiet_log(trainer: Trainer) -> RunLog:
 
 def peak_megabytes(size: str, *, contrast: bool) -> float:
     command = [sys.executable, __file__, "--peak", size, "reco" if contrast else "none"]
-    return float(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def print_peak(size: str, contrast: str) -> None:
@@ -203,7 +201,9 @@ def print_peak(size: str, contrast: str) -> None:
         walk = steps(trainer, quiet_log(trainer))
         for _ in range(3):
             next(walk)
-    print(json.dumps(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000))
+    # Not getrusage: its peak is inherited from the process that started this one.
+    lines = Path("/proc/self/status").read_text().splitlines()
+    print(next(int(line.split()[1]) / 1000 for line in lines if line.startswith("VmHWM")))
 
 
 def main(words: list[str]) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import partial
 
 import torch
-from side_by_side import milliseconds, ratio, ratio_of_fastest, side_by_side
+from _side_by_side import milliseconds, ratio, ratio_of_fastest, side_by_side
 from torch import Tensor, nn
 
 from recoseg.models.encoders.mobilenet_v2 import MobileNetV2

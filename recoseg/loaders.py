@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -138,7 +138,9 @@ class Pieces(TorchDataset[Pair | UserError]):
         except UserError as error:
             return UserError(str(error))
 
-    def from_iteration(self, start: int, stop: int, *, workers: int, pin: bool = False) -> Iterator[Pair]:
+    def from_iteration(
+        self, start: int, stop: int, *, workers: int, pin: bool = False
+    ) -> Generator[Pair, None, None]:
         """All parts of iterations `start` to `stop`, loaded ahead by a thread, or by `workers` processes."""
         loader: DataLoader[Any] = DataLoader(
             self,

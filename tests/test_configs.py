@@ -10,10 +10,13 @@ from typing import get_type_hints
 import pytest
 
 from recoseg.config import load
+from recoseg.config.method_settings import ContrastSettings
 from recoseg.config.parse import members
 from recoseg.config.settings import RunConfig
 from recoseg.data import DATASETS
+from recoseg.losses.regional_contrast import RegionalContrast
 from recoseg.methods import METHODS
+from recoseg.methods.contrast_term import ContrastTerm
 from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
 
 CONFIGS = sorted((Path(__file__).parents[1] / "configs").glob("*.yaml"))
@@ -32,6 +35,10 @@ def test_there_are_shipped_configs() -> None:
     assert {"demo", "own_images", "scenes"} <= {path.stem for path in CONFIGS}
 
 
+TO_BUILDERS = {"mix"}
+"""Settings of which a builder makes an object that the class takes: `mix` becomes a part of the view."""
+
+
 def keyword_defaults(constructor) -> dict[str, object]:
     parameters = inspect.signature(constructor).parameters.values()
     return {p.name: p.default for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
@@ -43,7 +50,7 @@ def test_settings_are_the_keywords_of_the_class_with_the_same_defaults(section, 
     assert set(options) == set(table)
     for name, option in options.items():
         known = keyword_defaults(table[name])
-        settings = {f.name: f.default for f in fields(option) if f.name != "name"}
+        settings = {f.name: f.default for f in fields(option) if f.name not in {"name", *TO_BUILDERS}}
         assert set(settings) == set(known), name
         for setting, default in settings.items():
             if known[setting] is not inspect.Parameter.empty:
@@ -56,3 +63,11 @@ def test_the_networks_settings_are_its_keywords_too() -> None:
     settings = {f.name: f.default for f in fields(option)}
     for name in ("decoder_width", "separable", "dropout"):
         assert settings[name] == known[name]
+
+
+def test_the_contrasts_settings_are_the_keywords_of_loss_and_term() -> None:
+    known = keyword_defaults(RegionalContrast) | keyword_defaults(ContrastTerm)
+    del known["contrast"]
+    settings = {f.name: f.default for f in fields(ContrastSettings) if f.name != "name"}
+    assert settings.pop("feature_channels") == 256  # the network's; the paper's dimension m
+    assert settings == known

@@ -50,18 +50,21 @@ def build_model(
 
 
 def build_starting_model(
-    section: Any, num_classes: int, *, feature_channels: int | None = None, seed: int
+    section: Any, num_classes: int, *, feature_channels: int | None = None, seed: int, resumed: bool = False
 ) -> tuple[nn.Module, list[str]]:
-    """The network as a run starts with it, and lines for the terminal that say where its weights are from."""
+    """The network as a run starts with it, and lines for the terminal that say where its weights are from.
+
+    A `resumed` run puts its own state in, and needs no weights file any more.
+    """
     refuse_without_effect(section)
     model = build_model(
         section,
         num_classes,
         feature_channels=feature_channels,
         seed=seed,
-        pretrained=section.weights is None,
+        pretrained=section.weights is None and not resumed,
     )
-    lines = [f"weights: {report}" for report in starting_weights(section, model)]
+    lines = [] if resumed else [f"weights: {report}" for report in starting_weights(section, model)]
     if section.frozen_batch_norm != "none":
         lines.append(f"frozen:  {freeze_batch_norm(model, section.frozen_batch_norm)} BatchNorm layers")
     return model, lines

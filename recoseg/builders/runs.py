@@ -51,7 +51,7 @@ def resumed_run(config: RunConfig, folder: RunFolder) -> Trainer:
     dataset = build_dataset(config.data)
     split = LabelSplit.load(folder.split)
     split.check_fits(dataset)
-    return Trainer(folder=folder, **build_parts(config, dataset, split))
+    return Trainer(folder=folder, **build_parts(config, dataset, split, resumed=folder.state.is_file()))
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,10 @@ def trained_run(folder: RunFolder) -> TrainedRun:
     return TrainedRun(folder, config, dataset, val_keys(dataset), model.to(device).eval(), device)
 
 
-def build_parts(config: RunConfig, dataset: Dataset, split: LabelSplit) -> dict[str, Any]:
+def build_parts(
+    config: RunConfig, dataset: Dataset, split: LabelSplit, *, resumed: bool = False
+) -> dict[str, Any]:
+    """What a trainer is made of; `resumed` where a saved state will be put into it."""
     device = choose_device(config.train.device)
     require_two_classes(dataset)
     train = config.train
@@ -91,7 +94,11 @@ def build_parts(config: RunConfig, dataset: Dataset, split: LabelSplit) -> dict[
     cached = Cached(dataset, budget_bytes=int(train.cache_gb * 1e9) // max(1, workers))
     visible = VisibleLabels(cached, split)
     model, start = build_starting_model(
-        config.model, len(dataset.classes), feature_channels=feature_channels(config), seed=train.seed
+        config.model,
+        len(dataset.classes),
+        feature_channels=feature_channels(config),
+        seed=train.seed,
+        resumed=resumed,
     )
     method = build_method(config, model, len(dataset.classes))
     to_validate = val_keys(dataset)

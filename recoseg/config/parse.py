@@ -42,7 +42,8 @@ def members(kind: Any) -> dict[str, Any]:
 def parse_union(options: tuple[Any, ...], value: object, path: str) -> Any:
     """One of several dataclasses, told apart by `name`; or a value that may be none."""
     if type(None) in options:
-        if value is None or (isinstance(value, str) and value.lower() in NONE_WORDS):
+        named = value.get("name", value) if isinstance(value, Mapping) else value  # `--contrast none`
+        if value is None or (isinstance(named, str) and named.lower() in NONE_WORDS):
             return None
         rest = [option for option in options if option is not type(None)]
         return parse(rest[0] if len(rest) == 1 else Union[tuple(rest)], value, path)  # noqa: UP007 (built at run time)
@@ -58,14 +59,15 @@ def unnamed(by_name: Mapping[str, Any], mapping: Mapping[str, object], path: str
     """Which option is meant where no name is given: the first, unless a setting belongs to others only."""
     first = next(iter(by_name))
     owns = {option: {f.name for f in fields(kind)} for option, kind in by_name.items()}
-    for key in mapping.keys() - owns[first]:
-        owners = [option for option, known in owns.items() if key in known]
-        if len(owners) == 1:
-            return owners[0]
-        if owners:
-            has = f"{path}.{key} is a setting of {', '.join(owners)}, not of {first}"
-            raise UserError(f"{has}; choose which with {path}: NAME, or --{path} NAME")
-    return first
+    known = mapping.keys() & set().union(*owns.values())  # what nobody has is named as such later
+    owners = [option for option in by_name if known <= owns[option]]
+    if first in owners or not owners:
+        return first
+    if len(owners) == 1:
+        return owners[0]
+    key = min(known - owns[first])
+    has = f"{path}.{key} is a setting of {', '.join(owners)}, not of {first}"
+    raise UserError(f"{has}; choose which with {path}: NAME, or --{path} NAME")
 
 
 def section_mapping(value: object, path: str) -> Mapping[str, object]:

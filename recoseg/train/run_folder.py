@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors.torch import save as to_safetensors
 from torch import Tensor
 
@@ -138,5 +139,9 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 def save_weights(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, object]) -> None:
     """`about` goes into the file's header, as JSON under one name so that equal runs give equal bytes."""
-    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    # Clones, since the format refuses two names for one tensor, which tied weights are.
+    plain = {
+        name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
+        for name, tensor in tensors.items()
+    }
     write_whole(path, to_safetensors(plain, metadata={"recoseg": json.dumps(about)}))

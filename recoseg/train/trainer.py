@@ -94,14 +94,14 @@ class Trainer:
             log = stack.enter_context(self.new_log(start, console))
             if state:
                 log.restore(state["log"], self.device)
-            self.loop(start, log, stop)
+            on_gpu = self.device.type == "cuda"
+            pairs = self.pieces.from_iteration(start, self.iterations, workers=self.workers, pin=on_gpu)
+            stack.enter_context(closing(pairs))  # ends the processes that load
+            self.loop(start, pairs, log, stop)
 
-    def loop(self, start: int, log: RunLog, stop: StopRequest) -> None:
+    def loop(self, start: int, pairs: Iterator[Pair], log: RunLog, stop: StopRequest) -> None:
         self.method.train()
         step = in_parallel(self.method, self.device)
-        pairs = self.pieces.from_iteration(
-            start, self.iterations, workers=self.workers, pin=self.device.type == "cuda"
-        )
         for iteration in range(start, self.iterations):
             rate = self.anneal(iteration)
             output = self.gradients(step, pairs, iteration, log)

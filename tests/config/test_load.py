@@ -66,8 +66,13 @@ def test_an_existing_path_is_kept_as_an_absolute_one(tmp_path, monkeypatch) -> N
         (["--optimizer.lr", "1"], r"did you mean 'optimiser'\?"),
         (["--lr", "1"], r"did you mean 'optimiser.lr'\?"),
         (["--data", "scene"], r"data.name: unknown name 'scene'; did you mean 'scenes'\?"),
-        (["--method", "supervized"], r"method.name: unknown value 'supervized'; did you mean 'supervised'\?"),
-        (["--method.mix", "classmix"], "unknown setting 'method.mix' of method 'supervised'"),
+        (["--method", "supervized"], r"method.name: unknown name 'supervized'; did you mean 'supervised'\?"),
+        (
+            ["--method", "supervised", "--method.mix", "classmix"],
+            "unknown setting 'method.mix' of method 'supervised'",
+        ),
+        (["--method.mix", "mixup"], r"method.mix: unknown value 'mixup'"),
+        (["--contrast", "rco"], r"contrast.name: unknown value 'rco'; did you mean 'reco'\?"),
         (["--data", "folder"], "data.root must be given: the folder that holds"),
         (["--train.iterations", "1.5"], "train.iterations: expected a whole number, got '1.5'"),
         (["--train.iterations", "-1"], "train.iterations: must be at least 1, got -1"),
@@ -156,3 +161,15 @@ def test_reading_a_config_imports_nothing_heavy() -> None:
     code = f"import sys, recoseg.config; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_setting_that_one_option_alone_has_names_it() -> None:
+    assert load(None, ["--method.mix", "cutmix"]).method.name == "mean_teacher"
+    assert load(None, ["--model.factory", "my.module:function"]).model.name == "factory"
+
+
+def test_the_contrast_is_off_until_it_is_asked_for() -> None:
+    assert load(None).contrast is None
+    assert load(None, ["--contrast", "reco"]).contrast.num_queries == 256
+    assert load(None, ["--contrast.keys", "shared"]).contrast.keys == "shared"
+    assert load(None, ["--contrast.keys", "shared", "--contrast", "none"]).contrast is None
