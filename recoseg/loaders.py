@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -9,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from multiprocessing import resource_tracker
 from typing import Any, TypeVar
 
 import torch
@@ -148,28 +150,38 @@ class Pieces(TorchDataset[Pair | UserError]):
             sampler=range(start * self.parts, stop * self.parts),
             num_workers=workers,
             multiprocessing_context="spawn" if workers else None,
+            worker_init_fn=leave_group if workers else None,
             pin_memory=pin,
             generator=torch.Generator(),  # keeps the loader from drawing its base seed from the global state
         )
-        with deaf_children():
+        with children_deaf_to_ctrl_c():
             pairs = iter(loader)
-        for pair in pairs if workers else loaded_ahead(pairs):
-            if isinstance(pair, UserError):
-                raise pair
-            yield pair
+        try:
+            for pair in pairs if workers else loaded_ahead(pairs):
+                if isinstance(pair, UserError):
+                    raise pair
+                yield pair
+        finally:
+            del pairs  # loading processes end now, not when the last traceback is forgotten
 
 
 @contextmanager
-def deaf_children() -> Iterator[None]:
-    """Processes started within it never hear of Ctrl-C or SIGTERM, which go to whole groups of processes.
-
-    The run that they load for ends after its current iteration, and must get the images of that one.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})  # children inherit it
+def children_deaf_to_ctrl_c() -> Iterator[None]:
+    """For processes started within it: a run that is to end still needs the images of its last iteration."""
+    resource_tracker.ensure_running()  # or the first such process starts it, which unblocks signals
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # children inherit what is blocked
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def leave_group(worker: int) -> None:
+    """For the same reason: torchrun and clusters send SIGTERM to a whole group of processes.
+
+    It cannot be blocked as well, since it is also how the run itself ends a loading process.
+    """
+    os.setpgid(0, 0)
 
 
 def loaded_ahead(items: Iterable[Item], depth: int = 2) -> Iterator[Item]:

@@ -102,7 +102,7 @@ def build_selection(
         return Selection("the validation images", dataset, val_keys)
     if train.best_on == "labelled":
         _, held = hold_back(split.labelled, train.best_share, train.seed)
-        return Selection(f"{len(held)} labelled images held back from training", visible, held)
+        return Selection(f"labelled images held back from training ({len(held)})", visible, held)
     return None
 
 

@@ -11,11 +11,18 @@ if TYPE_CHECKING:
 
 TAKES_SETTINGS = True
 
-TEACHER = ["--method", "mean_teacher", "--method.mix", "classmix", "--method.student_pass", "together"]
+TEACHER = [
+    "--method", "mean_teacher", "--method.mix", "classmix", "--method.student_pass", "together",
+    "--method.supervised_start", "200",
+]  # fmt: skip
+CONTRAST = [
+    "--contrast", "reco", "--contrast.keys", "shared", "--contrast.num_queries", "128",
+    "--contrast.num_keys", "256", "--contrast.feature_channels", "128", "--contrast.weight", "0.5",
+]  # fmt: skip
 RUNS = {
     "supervised": ["--method", "supervised", "--method.average", "0.99"],
     "ClassMix": TEACHER,
-    "ClassMix + ReCo": [*TEACHER, "--contrast", "reco", "--contrast.keys", "shared"],
+    "ClassMix + ReCo": [*TEACHER, *CONTRAST],
 }
 """What is compared: the same labelled images, steps and labelled crops a step for all of them."""
 

@@ -27,6 +27,8 @@ def run(arguments: argparse.Namespace) -> int:
     table = Table(*HEADINGS, box=SIMPLE_HEAD)
     for column in table.columns[2:]:
         column.justify = "right"
+    for column in table.columns:
+        column.no_wrap = column.header != "best"  # which says on what they were chosen
     for folder in folders:
         table.add_row(*status(folder))
     Console().print(table)

@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 
 import yaml
 
-from recoseg.config.parse import members, parse, section_mapping
+from recoseg.config.parse import NONE_WORDS, members, parse, section_mapping
 from recoseg.config.settings import RunConfig
 from recoseg.errors import UserError
 
@@ -112,7 +112,7 @@ def as_section(name: str, value: object) -> object:
     names = members(get_type_hints(RunConfig)[name])
     if name == "data" and value not in names and (Path(value).exists() or "/" in value):
         return {"name": "folder", "root": value}
-    return {"name": value} if names else value
+    return {"name": value} if names and value.lower() not in NONE_WORDS else value
 
 
 def merge(lower: Mapping[str, object], upper: Mapping[str, object]) -> dict[str, object]:

@@ -31,7 +31,9 @@ class DeepLabModel(StartingModel):
     """What both DeepLabs have."""
 
     encoder: str = setting(
-        "mobilenet_v2", "mobilenet_v2, resnet18, resnet34, resnet50, resnet101, resnet50_deep, resnet101_deep"
+        "mobilenet_v2",
+        "mobilenet_v2, resnet18, resnet34, resnet50, resnet101, resnet50_deep, resnet101_deep; resnet10_small "
+        "for small images and a start from random weights",
     )
     pretrained: str | None = setting(
         None,

@@ -42,8 +42,7 @@ def members(kind: Any) -> dict[str, Any]:
 def parse_union(options: tuple[Any, ...], value: object, path: str) -> Any:
     """One of several dataclasses, told apart by `name`; or a value that may be none."""
     if type(None) in options:
-        named = value.get("name", value) if isinstance(value, Mapping) else value  # `--contrast none`
-        if value is None or (isinstance(named, str) and named.lower() in NONE_WORDS):
+        if value is None or (isinstance(value, str) and value.lower() in NONE_WORDS):
             return None
         rest = [option for option in options if option is not type(None)]
         return parse(rest[0] if len(rest) == 1 else Union[tuple(rest)], value, path)  # noqa: UP007 (built at run time)

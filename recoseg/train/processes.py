@@ -13,6 +13,8 @@ from typing import TypeVar
 import torch
 import torch.distributed
 from torch import nn
+from torch.distributed import PrefixStore  # type: ignore[attr-defined]
+from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
 from recoseg.distributed import is_running, rank, sum_over_processes, world_size
@@ -44,7 +46,7 @@ def processes(device: str) -> Iterator[None]:
     on_gpu = device == "cuda" or (device == "auto" and torch.cuda.is_available())
     if on_gpu:
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    torch.distributed.init_process_group("nccl" if on_gpu else "gloo", timeout=TIMEOUT)
+    meet("nccl" if on_gpu else "gloo")
     try:
         yield
     except RuntimeError as error:
@@ -55,6 +57,23 @@ def processes(device: str) -> Iterator[None]:
         ) from error
     finally:
         torch.distributed.destroy_process_group()
+
+
+def meet(backend: str) -> None:
+    """As `init_process_group` does by itself, but at a place of this attempt's own.
+
+    torchrun may keep one store for all attempts. Processes that it starts anew would find the addresses of
+    the former ones there, and try in vain to reach them.
+    """
+    store, rank, world = next(rendezvous("env://", timeout=TIMEOUT))
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    torch.distributed.init_process_group(
+        backend,
+        store=PrefixStore(f"attempt {attempt} of {world}", store),
+        rank=rank,
+        world_size=world,
+        timeout=TIMEOUT,
+    )
 
 
 def by_torchrun() -> bool:

@@ -131,7 +131,8 @@ class RunLog:
     def pictures(self, done: int, output: StepOutput) -> None:
         """What the student saw of unlabelled images: mixed image, pseudo-label, confidence side by side."""
         if self.writer is not None and output.mixed is not None:
-            self.writer.add_images("mixed", step_pictures(*output.mixed, self.palette), done)
+            pictures = step_pictures(*output.mixed, self.palette)
+            self.writer.add_image("mixed", torch.cat(list(pictures), dim=1), done)  # one below the other
 
 
 def scores_as_plain(scores: Scores) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def test_the_version_is_shown(recoseg) -> None:
         (["train", "--config", "nowhere.yaml"], "no config file 'nowhere.yaml'"),
         (["train", "--data", "./nowhere"], "nowhere"),
         (["train", "--resume", "nowhere"], "no run folder at nowhere"),
-        (["train", "--resume", ".", "--train.seed", "3"], "--resume takes the run's own config"),
+        (["train", "--resume", ".", "--config", "demo"], "--resume takes the run's own config"),
         (["train", "--train.device", "quantum"], "train.device: 'quantum' cannot be used here"),
         (["train", "--split.file", "no.json"], "no split file at no.json"),
         (["train", "--split.labels", "9999"], "asks for 9999 labelled images"),

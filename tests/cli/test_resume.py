@@ -194,6 +194,23 @@ def test_a_signal_to_the_whole_group_saves_and_says_how_to_go_on(
     assert lines(tmp_path / "cut" / "losses.jsonl")[-1]["iteration"] == done
 
 
+@pytest.mark.slow
+def test_ctrl_c_while_a_loading_process_starts_is_no_traceback(background, tmp_path, small) -> None:
+    run = background("train", "--out", "cut", *small, "--train.iterations=400", "--train.workers=1")
+    children = Path(f"/proc/{run.process.pid}/task/{run.process.pid}/children")
+    if not children.is_file():
+        pytest.skip("needs Linux's /proc")
+    run.wait_for(lambda: (tmp_path / "cut").is_dir() and len(children.read_text().split()) >= 2)
+    time.sleep(0.3)  # it imports for seconds
+    assert not (tmp_path / "cut" / "losses.jsonl").read_text()
+    run.signal_all(signal.SIGINT)
+    outcome = run.wait()
+    assert outcome.code == 130, outcome.err
+    message = "recoseg: stopped after iteration 1; go on with: recoseg train --resume cut"
+    assert outcome.err.strip().splitlines()[0] == message
+    assert "Traceback" not in outcome.err
+
+
 def test_events_of_a_run_that_was_cut_are_shown_once(
     recoseg, tmp_path, small, monkeypatch, require_same_end
 ) -> None:

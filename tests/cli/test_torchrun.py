@@ -87,10 +87,9 @@ def test_a_killed_and_restarted_run_of_two_processes_ends_as_if_it_had_never_bee
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["supervised", "mean_teacher", "s4gan"])
-@pytest.mark.parametrize("contrast", ["none", "reco"])
-def test_every_method_runs_in_two_processes(background, tmp_path, tiny, lines, name, contrast) -> None:
-    labels = ["--split.labels=2", f"--method={name}", f"--contrast={contrast}", "--train.accumulate=1"]
-    run = background("train", "--out", "run", *tiny, *SHARED, *labels, processes=2).wait(300)
+def test_every_method_runs_in_two_processes(background, tmp_path, tiny, lines, name) -> None:
+    settings = [*tiny, *SHARED, "--split.labels=2", f"--method={name}", "--contrast=reco"]
+    run = background("train", "--out", "run", *settings, processes=2).wait(300)
     assert run.code == 0, run.err
     assert [line["iteration"] for line in lines(tmp_path / "run" / "metrics.jsonl")] == [3, 6]
 
@@ -113,21 +112,25 @@ def test_a_network_with_layers_that_no_loss_reaches_trains_in_two_processes(
     assert run.code == 0, run.err
 
 
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (
-            ["--out", "run", "--train.labelled-per-step=3"],
-            "train.labelled_per_step 3 cannot be shared equally by 2 processes in 1 parts each",
-        ),
-        (["--train.iterations=3"], "give --out RUN with torchrun"),
-    ],
-)
-def test_a_mistake_is_one_clear_line_of_the_first_process(background, tmp_path, small, more, message) -> None:
-    outcome = background("train", *small, *more, processes=2).wait()
+def test_a_mistake_is_one_clear_line_of_the_first_process(background, tmp_path, small) -> None:
+    outcome = background("train", "--out", "run", *small, "--train.labelled-per-step=3", processes=2).wait()
     assert outcome.code == 1
     ours = [line for line in outcome.err.splitlines() if line.startswith("recoseg: ")]
     assert len(ours) == 1
-    assert message in ours[0]
+    assert "labelled_per_step 3 cannot be shared equally by 2 processes in 1 parts each" in ours[0]
     assert not (tmp_path / "run").exists()
-    assert not (tmp_path / "runs").exists()
+
+
+def test_the_same_command_goes_on_under_torchrun_with_the_same_settings_only(
+    recoseg, tmp_path, small, monkeypatch, lines
+) -> None:
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")  # what torchrun sets, here for a single process
+    nameless = recoseg("train", *small)
+    assert "give --out RUN with torchrun" in nameless.err
+    assert recoseg("train", "--out", "run", *small).code == 0
+    again = recoseg("train", "--out", "run", *small)
+    assert again.code == 0, again.err
+    assert [line["iteration"] for line in lines(tmp_path / "run" / "metrics.jsonl")] == [2, 4]
+    other = recoseg("train", "--out", "run", *small, "--train.seed=1")
+    assert (other.code, other.err.count("\n")) == (1, 1)
+    assert "begun with other settings: train.seed 0 -> 1" in other.err

@@ -17,11 +17,7 @@ from safetensors.torch import load_file
 from recoseg.train import trainer as trainer_module
 
 
-def lines(path):
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-def test_a_run_leaves_everything_it_promises(recoseg, tmp_path, tiny) -> None:
+def test_a_run_leaves_everything_it_promises(recoseg, tmp_path, tiny, lines) -> None:
     outcome = recoseg("train", "--out", "runs/first", *tiny)
     assert outcome.code == 0, outcome.err
     run = tmp_path / "runs" / "first"
@@ -49,7 +45,7 @@ def test_a_run_leaves_everything_it_promises(recoseg, tmp_path, tiny) -> None:
     assert "runs/first/report/index.html" in outcome.out
 
 
-def test_the_scores_are_those_of_the_saved_weights(recoseg, tmp_path, tiny) -> None:
+def test_the_scores_are_those_of_the_saved_weights(recoseg, tmp_path, tiny, lines) -> None:
     from recoseg.builders.data import build_dataset
     from recoseg.builders.models import build_model
     from recoseg.config import load
@@ -75,7 +71,7 @@ def test_the_same_seed_gives_identical_metrics_for_any_number_of_workers(recoseg
     assert (tmp_path / "d" / "metrics.jsonl").read_bytes() != texts[0]
 
 
-def test_training_learns(recoseg, tmp_path, tiny) -> None:
+def test_training_learns(recoseg, tmp_path, tiny, lines) -> None:
     """The loss of a small network on a handful of images falls well below its start."""
     more = ["--train.iterations=60", "--train.evaluate-every=60", "--optimiser.lr=0.05", "--augment.jitter=0"]
     assert recoseg("train", "--out", "run", *tiny, *more).code == 0
@@ -83,7 +79,7 @@ def test_training_learns(recoseg, tmp_path, tiny) -> None:
     assert sum(losses[-10:]) < 0.6 * sum(losses[:10])
 
 
-def test_own_images_of_any_size_with_labels_for_some(recoseg, tmp_path, photos, tiny) -> None:
+def test_own_images_of_any_size_with_labels_for_some(recoseg, tmp_path, photos, tiny, lines) -> None:
     settings = [word for word in tiny if not word.startswith("--data.")]
     outcome = recoseg("train", "--data", photos, "--out", "run", *settings)
     assert outcome.code == 0, outcome.err
@@ -170,7 +166,9 @@ def test_a_run_that_ended_early_resumes_to_the_same_end(recoseg, tmp_path, tiny,
         assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "cut" / name).read_bytes()
 
 
-def test_ctrl_c_between_two_log_lines_resumes_to_the_same_logs(recoseg, tmp_path, tiny, monkeypatch) -> None:
+def test_ctrl_c_between_two_log_lines_resumes_to_the_same_logs(
+    recoseg, tmp_path, tiny, monkeypatch, require_same_end
+) -> None:
     slow_log = [*tiny, "--train.log-every=3", "--train.evaluate-every=4"]
     assert recoseg("train", "--out", tmp_path / "whole", *slow_log).code == 0
     original = trainer_module.poly
@@ -186,16 +184,7 @@ def test_ctrl_c_between_two_log_lines_resumes_to_the_same_logs(recoseg, tmp_path
     assert "stopped after iteration 2; go on with: recoseg train --resume" in outcome.err
     monkeypatch.setattr(trainer_module, "poly", original)
     assert recoseg("train", "--resume", tmp_path / "cut").code == 0
-    for name in ("metrics.jsonl", "weights.safetensors"):
-        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "cut" / name).read_bytes()
-    logged = [
-        [
-            {key: value for key, value in line.items() if key != "seconds"}
-            for line in lines(tmp_path / run / "losses.jsonl")
-        ]
-        for run in ("whole", "cut")
-    ]
-    assert logged[0] == logged[1]
+    require_same_end(tmp_path / "whole", tmp_path / "cut")
 
 
 def test_resuming_a_finished_run_changes_nothing_but_the_page(recoseg, tmp_path, tiny) -> None:
@@ -266,3 +255,20 @@ def test_a_damaged_image_in_the_middle_of_training_is_one_line(recoseg, photos, 
         assert outcome.code == 1
         assert "damaged or cut short" in outcome.err
         assert outcome.err.count("\n") == 1
+
+
+def test_an_error_of_the_run_ends_its_loading_processes_too(background, tmp_path, small) -> None:
+    (tmp_path / "failing_network.py").write_text(
+        "from small_network import small\n"
+        "def failing(num_classes):\n"
+        "    network = small(num_classes)\n"
+        "    network.register_forward_pre_hook(fail)\n"
+        "    return network\n"
+        "def fail(network, inputs):\n"
+        "    if network.training:\n"
+        "        raise RuntimeError('a layer of mine failed')\n"
+    )
+    settings = [*small, "--model.factory=failing_network:failing", "--train.workers=1"]
+    outcome = background("train", "--out", "run", *settings).wait()  # and does not wait for them forever
+    assert outcome.code == 1
+    assert outcome.err.strip().splitlines()[-1].endswith("RuntimeError: a layer of mine failed")

@@ -10,9 +10,15 @@ from recoseg.errors import UserError
 from recoseg.models.encoders import ENCODERS
 
 # Table 1 of He et al. (2016): blocks a stage, and whether they are bottlenecks
-TABLE = {"resnet18": ((2, 2, 2, 2), False), "resnet50": ((3, 4, 6, 3), True)}
+TABLE = {
+    "resnet10_small": ((1, 1, 1, 1), False),  # ours, half as wide: for small images and random weights
+    "resnet18": ((2, 2, 2, 2), False),
+    "resnet50": ((3, 4, 6, 3), True),
+}
 # Parameters of torchvision's models less those of their last, fully connected layer
 SIZES = {
+    # stem 4,768; stages 18,560 + 57,728 + 230,144 + 919,040
+    "resnet10_small": 1_230_240,
     "resnet18": 11_689_512 - (512 * 1000 + 1000),
     "resnet34": 21_797_672 - (512 * 1000 + 1000),
     "resnet50": 25_557_032 - (2048 * 1000 + 1000),

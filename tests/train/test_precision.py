@@ -20,7 +20,7 @@ def one_step(precision: Precision, *, clip: float | None = None, factor: float =
     nn.init.zeros_(network.weight)
     optimiser = torch.optim.SGD(network.parameters(), lr=1.0)
     with precision.autocast():
-        loss = factor * network(torch.tensor([[3.0, 4.0]]) / 64).sum()
+        loss = factor * network(torch.tensor([[3.0, 4.0]])).float().sum() / 64
     precision.backward(loss)
     precision.update([optimiser], network, clip)
     return network

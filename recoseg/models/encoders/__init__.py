@@ -9,6 +9,7 @@ from recoseg.models.encoders.resnet import BasicBlock, Bottleneck, ResNet
 
 ENCODERS: dict[str, Callable[..., Encoder]] = {
     "mobilenet_v2": MobileNetV2,
+    "resnet10_small": partial(ResNet, block=BasicBlock, layers=(1, 1, 1, 1), width=32),
     "resnet18": partial(ResNet, block=BasicBlock, layers=(2, 2, 2, 2)),
     "resnet34": partial(ResNet, block=BasicBlock, layers=(3, 4, 6, 3)),
     "resnet50": partial(ResNet, block=Bottleneck, layers=(3, 4, 6, 3)),

@@ -61,7 +61,10 @@ class Bottleneck(nn.Module):
 
 
 class ResNet(Encoder):
-    """The convolutional part of a ResNet; `stem="deep"` has three 3x3 convolutions instead of one 7x7."""
+    """The convolutional part of a ResNet; `stem="deep"` has three 3x3 convolutions instead of one 7x7.
+
+    `width` is that of the first stage, and of a plain stem: 64 in every published ResNet.
+    """
 
     published_classifier = ("fc.",)
 
@@ -72,20 +75,22 @@ class ResNet(Encoder):
         layers: tuple[int, int, int, int],
         output_stride: int = 16,
         stem: Literal["plain", "deep"] = "plain",
+        width: int = 64,
     ) -> None:
         super().__init__()
         if output_stride not in (8, 16, 32):
             raise UserError(f"a ResNet has output stride 8, 16 or 32, not {output_stride}")
         self.output_stride = output_stride
-        channels = 64 if stem == "plain" else 128
-        self.conv1 = nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False) if stem == "plain" else deep_stem()
+        channels = width if stem == "plain" else 128
+        plain = nn.Conv2d(3, width, 7, stride=2, padding=3, bias=False)
+        self.conv1 = plain if stem == "plain" else deep_stem()
         self.bn1 = nn.BatchNorm2d(channels)
         self.relu = nn.ReLU(inplace=True)
         self.maxpool = nn.MaxPool2d(3, stride=2, padding=1)
         stages = []
         reached, dilation = 4, 1
-        for number, (width, blocks) in enumerate(zip((64, 128, 256, 512), layers, strict=True), 1):
-            stride, first_dilation = (1 if number == 1 else 2), dilation
+        for number, blocks in enumerate(layers):
+            stride, first_dilation = (1 if number == 0 else 2), dilation
             # Beyond the output stride, a stride becomes a dilation of the blocks that follow.
             if reached * stride > output_stride:
                 dilation, stride = dilation * stride, 1
@@ -93,16 +98,16 @@ class ResNet(Encoder):
             stage = make_stage(
                 block,
                 channels,
-                width,
+                width * 2**number,
                 blocks,
                 stride=stride,
                 first_dilation=first_dilation,
                 dilation=dilation,
             )
             stages.append(stage)
-            channels = width * block.expansion
+            channels = width * 2**number * block.expansion
         self.layer1, self.layer2, self.layer3, self.layer4 = stages
-        self.low_channels, self.high_channels = 64 * block.expansion, channels
+        self.low_channels, self.high_channels = width * block.expansion, channels
         self.apply(initialise)
 
     def forward(self, images: Tensor) -> EncoderOutput:

@@ -1,0 +1,58 @@
+"""How right the pseudo-labels of a trained run are on its unlabelled images, whose labels it never saw.
+
+    python benchmarks/pseudo_labels.py RUN [number of images]
+
+A check from outside: training itself opens no hidden label. The evaluated network, which is the teacher where
+there is one, labels whole images; its labels are compared with the dataset's.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import torch
+
+from recoseg.builders.runs import trained_run
+from recoseg.evaluate.confusion import confusion_matrix
+from recoseg.methods.teacher import Teacher
+from recoseg.splits.split_file import LabelSplit
+from recoseg.train.run_folder import RunFolder
+from recoseg.types import IGNORE, Scores
+
+THRESHOLDS = (0.0, 0.7, 0.97)
+"""All pixels, those that the contrast trusts (delta_w), those that eta counts (delta_s)."""
+
+
+def main(path: Path, most: int) -> None:
+    run = trained_run(RunFolder.open(path))
+    dataset, num_classes = run.dataset, len(run.dataset.classes)
+    keys = [key for key in LabelSplit.load(run.folder.split).unlabelled if dataset.has_labels(key)][:most]
+    if not keys:
+        raise SystemExit("no unlabelled image of this run has a label to compare with")
+    teacher = Teacher(run.model)
+    confusion = {
+        threshold: torch.zeros(num_classes, num_classes, dtype=torch.int64) for threshold in THRESHOLDS
+    }
+    labelled = 0
+    for key in keys:
+        sample = dataset.sample(key)
+        pseudo = teacher.pseudo_label(sample.image[None].to(run.device).float() / 255)
+        truth = sample.labels[None].long()
+        labelled += int((truth != IGNORE).sum())
+        for threshold, counts in confusion.items():
+            sure = pseudo.confidence.cpu() >= threshold
+            counts += confusion_matrix(pseudo.labels.cpu(), truth.where(sure, IGNORE), num_classes)
+    print(f"{len(keys)} unlabelled images of {path}")
+    print("confidence   share of pixels   right   mean IoU")
+    for threshold, counts in confusion.items():
+        scores = Scores(counts)
+        share = int(counts.sum()) / labelled
+        print(f"   >= {threshold:4.2f}   {share:15.1%}   {scores.accuracy:5.1%}   {scores.mean_iou:8.1%}")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        print("needs a run to look at: python benchmarks/pseudo_labels.py RUN")
+    else:
+        main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 100)

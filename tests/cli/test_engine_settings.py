@@ -1,0 +1,100 @@
+"""Accumulation, clipping, half precision and channels last: whole runs that set them."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+QUICK = ["--train.iterations=3", "--train.evaluate-every=3"]
+
+
+@pytest.fixture
+def losses_with(recoseg, tmp_path, small, classmix_and_contrast, lines):
+    """`losses_with("--train.clip=1")`: the losses of a run of ClassMix and contrast with these settings."""
+
+    def run(*words: str) -> list[float]:
+        name = "".join(words).strip("-") or "plain"
+        outcome = recoseg("train", "--out", name, *small, *classmix_and_contrast, *QUICK, *words)
+        assert outcome.code == 0, outcome.err
+        return [line["loss"] for line in lines(tmp_path / name / "losses.jsonl")]
+
+    return run
+
+
+def test_channels_last_changes_nothing_but_rounding(
+    recoseg, tmp_path, tiny, classmix_and_contrast, lines
+) -> None:
+    """Without dropout, which draws its mask in the order of memory; later steps amplify the rounding."""
+    settings = [*tiny, *classmix_and_contrast, *QUICK, "--split.labels=2", "--model.dropout=0"]
+    found = []
+    for value in ("false", "true"):
+        outcome = recoseg("train", "--out", value, *settings, f"--train.channels-last={value}")
+        assert outcome.code == 0, outcome.err
+        found.append([line["loss"] for line in lines(tmp_path / value / "losses.jsonl")])
+    assert found[1][0] == pytest.approx(found[0][0], rel=1e-4)
+    assert found[1] == pytest.approx(found[0], rel=0.05)
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_half_precision_runs_on_a_cpu_with_nearly_the_same_losses(losses_with, tmp_path, precision) -> None:
+    word = f"--train.precision={precision}"
+    assert losses_with(word) == pytest.approx(losses_with(), rel=0.03)
+    scaler = torch.load(tmp_path / word.strip("-") / "state.pt", weights_only=True)["scaler"]
+    assert (scaler.get("scale") is not None) == (precision == "float16")
+    assert {
+        tensor.dtype for tensor in load_file(tmp_path / word.strip("-") / "weights.safetensors").values()
+    } <= {
+        torch.float32,
+        torch.int64,
+    }
+
+
+def test_half_precision_resumes_with_its_scale(
+    recoseg, tmp_path, small, monkeypatch, require_same_end
+) -> None:
+    from recoseg.train import trainer
+
+    settings = [*small, "--train.precision=float16"]
+    assert recoseg("train", "--out", "whole", *settings).code == 0
+    original = trainer.poly
+
+    def cut(iteration, iterations, power):
+        if iteration == 3:
+            raise OSError(28, "No space left on device")
+        return original(iteration, iterations, power)
+
+    monkeypatch.setattr(trainer, "poly", cut)
+    assert recoseg("train", "--out", "cut", *settings).code == 1
+    monkeypatch.setattr(trainer, "poly", original)
+    assert recoseg("train", "--resume", "cut").code == 0
+    require_same_end(tmp_path / "whole", tmp_path / "cut")
+    scales = [
+        torch.load(tmp_path / run / "state.pt", weights_only=True)["scaler"] for run in ("whole", "cut")
+    ]
+    assert scales[0] == scales[1]
+
+
+def test_a_clipped_step_moves_the_weights_by_the_norm_asked_for(recoseg, tmp_path, small) -> None:
+    more = ["--train.iterations=1", "--optimiser.lr=1", "--optimiser.weight-decay=0"]
+    moved = []
+    for clip in (1e-9, 0.01):
+        assert recoseg("train", "--out", f"clip{clip:g}", *small, *more, f"--train.clip={clip:g}").code == 0
+        weights = load_file(tmp_path / f"clip{clip:g}" / "weights.safetensors")
+        moved.append(
+            torch.cat([weights[name].flatten() for name in weights if name.endswith(("weight", "bias"))])
+        )
+    # Nesterov's first step is 1 + 0.9 times the gradient.
+    assert (moved[1] - moved[0]).norm().item() == pytest.approx(1.9 * 0.01, rel=1e-3)
+
+
+def test_a_step_in_two_parts_trains_on_the_same_images(recoseg, tmp_path, small, lines) -> None:
+    """BatchNorm sees other batches, so the losses differ, but not by much."""
+    settings = [*small, *QUICK, "--train.labelled-per-step=4", "--augment.jitter=0", "--augment.blur=0"]
+    found = []
+    for parts in (1, 2):
+        outcome = recoseg("train", "--out", f"in{parts}", *settings, f"--train.accumulate={parts}")
+        assert outcome.code == 0, outcome.err
+        found.append([line["loss"] for line in lines(tmp_path / f"in{parts}" / "losses.jsonl")])
+    assert found[0] == pytest.approx(found[1], rel=0.1)
+    assert found[0] != found[1]

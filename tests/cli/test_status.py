@@ -1,0 +1,90 @@
+"""The table of runs: how far they are, how good, how long still."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from recoseg.cli.status import seconds_left
+from recoseg.train.run_folder import RunFolder
+
+
+def row(outcome, name: str) -> str:
+    """The line of the table that begins with that run."""
+    return next(line for line in outcome.out.splitlines() if line.strip().startswith(name))
+
+
+@pytest.fixture
+def three(recoseg, tmp_path, small, monkeypatch) -> None:
+    """runs/done, runs/deep/best with a choice of weights, and runs/stopped before its first evaluation."""
+    from recoseg.train import trainer
+
+    assert recoseg("train", "--out", "runs/done", *small).code == 0
+    assert recoseg("train", "--out", "runs/deep/best", *small, "--train.best-on=val").code == 0
+    original = trainer.poly
+
+    def cut(iteration, iterations, power):
+        if iteration == 1:
+            raise OSError(28, "No space left on device")
+        return original(iteration, iterations, power)
+
+    monkeypatch.setattr(trainer, "poly", cut)
+    assert recoseg("train", "--out", "runs/stopped", *small).code == 1
+
+
+def test_all_runs_below_a_folder_are_listed_with_their_state(recoseg, tmp_path, three) -> None:
+    outcome = recoseg("status")
+    assert outcome.code == 0
+    assert "run" in outcome.out
+    assert "done" in row(outcome, "runs/done")
+    assert "4/4" in row(outcome, "runs/done")
+    metrics = [json.loads(line) for line in (tmp_path / "runs/done/metrics.jsonl").read_text().splitlines()]
+    assert f"{metrics[-1]['mean_iou']:.1%}" in row(outcome, "runs/done")
+    stopped = row(outcome, "runs/stopped")
+    assert "stopped" in stopped
+    assert "1/4" in stopped
+    assert "% on" in row(outcome, "runs/deep/best")
+    assert "validation" in outcome.out
+    assert all(len(line) <= 80 for line in outcome.out.splitlines())
+
+
+def test_runs_can_be_named_one_by_one_and_are_listed_once(recoseg, three) -> None:
+    outcome = recoseg("status", "runs/stopped", "runs/done", "runs")
+    assert outcome.out.count("runs/done") == 1
+    assert outcome.out.index("runs/stopped") < outcome.out.index("runs/done") < outcome.out.index("runs/deep")
+
+
+def test_a_run_in_use_is_running(recoseg, tmp_path, three) -> None:
+    claim = RunFolder(tmp_path / "runs" / "stopped").lock()
+    assert "running" in row(recoseg("status", "runs"), "runs/stopped")
+    claim.close()
+    assert "running" not in recoseg("status", "runs").out
+
+
+def test_looking_changes_nothing(recoseg, tmp_path, three) -> None:
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").rglob("*")}
+    recoseg("status")
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").rglob("*")} == before
+
+
+def test_no_runs_is_a_clear_line(recoseg) -> None:
+    outcome = recoseg("status")
+    assert (outcome.code, outcome.err) == (
+        1,
+        "recoseg: no runs at runs: give run folders, or a folder that holds some\n",
+    )
+
+
+def line(iteration: int, seconds: float) -> dict[str, float]:
+    return {"iteration": iteration, "seconds": seconds}
+
+
+def test_the_time_left_follows_the_pace_of_the_last_lines() -> None:
+    assert seconds_left([line(10, 100.0), line(20, 110.0), line(30, 120.0)], 50) == 20
+
+
+def test_the_time_left_knows_only_the_clock_of_the_process_that_runs() -> None:
+    """A resumed run counts its seconds from 0 again; its pace is 1 iteration a second, not 10."""
+    lines = [line(10, 1.0), line(20, 2.0), line(30, 3.0), line(40, 2.5), line(50, 12.5)]
+    assert seconds_left(lines, 60) == 10
