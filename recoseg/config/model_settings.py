@@ -32,8 +32,8 @@ class DeepLabModel(StartingModel):
 
     encoder: str = setting(
         "mobilenet_v2",
-        "mobilenet_v2, resnet18, resnet34, resnet50, resnet101, resnet50_deep, resnet101_deep; resnet10_small "
-        "for small images and a start from random weights",
+        "mobilenet_v2, resnet18, resnet34, resnet50, resnet101, resnet50_deep, resnet101_deep; "
+        "resnet10_small for small images and a start from random weights",
     )
     pretrained: str | None = setting(
         None,

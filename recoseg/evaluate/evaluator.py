@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from recoseg.data.base import Dataset
@@ -13,6 +14,8 @@ from recoseg.evaluate.confusion import confusion_matrix
 from recoseg.models.layers import resize
 from recoseg.models.without_features import without_features
 from recoseg.types import Sample, Scores
+
+SMALLEST_SIDE = 32  # the largest stride that our encoders have
 
 
 @torch.inference_mode()
@@ -42,8 +45,18 @@ def evaluate(
 @torch.inference_mode()
 def predict(model: nn.Module, images: Tensor, device: torch.device) -> Tensor:
     """(B, 3, H, W) uint8 -> (B, H, W) int64. The model is expected to be in eval mode."""
-    logits = model(images.to(device).float().div_(255)).logits  # (B, K, h, w)
-    return resize(logits, images.shape[2:]).argmax(1)
+    height, width = images.shape[2:]
+    padded = at_least(images, SMALLEST_SIDE)
+    logits = model(padded.to(device).float().div_(255)).logits  # (B, K, h, w)
+    return resize(logits, padded.shape[2:])[:, :, :height, :width].argmax(1)
+
+
+def at_least(images: Tensor, side: int) -> Tensor:
+    """Small images grown by their last row and column: networks refuse what is smaller than their stride."""
+    below, right = (max(0, side - length) for length in images.shape[2:])
+    if not below and not right:
+        return images
+    return F.pad(images.float(), (0, right, 0, below), mode="replicate").to(images.dtype)
 
 
 def same_size_groups(samples: Iterable[Sample], most: int) -> Iterator[list[Sample]]:

@@ -13,7 +13,13 @@ def test_the_demo_trains_and_says_where_its_page_is(recoseg, tmp_path) -> None:
     page = tmp_path / "runs" / "demo" / "index.html"
     assert page.is_file()
     assert page.as_uri() in outcome.out
-    assert (tmp_path / "runs" / "demo" / "supervised" / "weights.safetensors").is_file()
+    runs = [tmp_path / "runs" / "demo" / name for name in ("supervised", "ClassMix", "ClassMix + ReCo")]
+    assert all((run / "weights.safetensors").is_file() for run in runs)
+    assert len({(run / "split.json").read_text() for run in runs}) == 1
+    assert len({len((run / "metrics.jsonl").read_text().splitlines()) for run in runs}) == 1
+    table = outcome.out[outcome.out.index("mean IoU") :]
+    assert all(run.name in table for run in runs)
+    assert "points" in table
 
 
 def test_a_second_demo_goes_to_a_folder_of_its_own(tmp_path) -> None:

@@ -60,7 +60,7 @@ def test_weights_of_another_network_are_refused(recoseg, two_runs, tmp_path) -> 
     config.write_text(config.read_text().replace("decoder_width: 8", "decoder_width: 16"))
     outcome = recoseg("report", "one")
     assert outcome.code == 1
-    assert "does not fit this network" in outcome.err
+    assert "have another shape" in outcome.err
 
 
 def test_pictures_are_spread_over_all_images() -> None:
