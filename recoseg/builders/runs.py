@@ -144,7 +144,8 @@ def about(
     device: torch.device,
 ) -> list[str]:
     """What a run is, in a few lines for the terminal."""
-    partly = f" ({split.pixels} of each class)" if split.pixels else ""
+    unit = "" if split.pixels is None or split.pixels.endswith("%") else " pixel"
+    partly = f" ({split.pixels}{unit} of each class)" if split.pixels else ""
     labelled = f"{len(split.labelled)} labelled images{partly}, {len(split.unlabelled)} unlabelled"
     classes, validation = len(dataset.classes), len(dataset.keys("val"))
     millions = sum(parameter.numel() for parameter in model.parameters()) / 1e6

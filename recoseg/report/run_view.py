@@ -36,6 +36,7 @@ class RunView:
     losses: list[dict[str, Any]]
     pictures: list[Picture]
     command: str
+    pixels: str | None = None  # how many of a class's pixels are labelled in an image; None: all
 
     @property
     def scores(self) -> dict[str, Any] | None:
@@ -64,6 +65,7 @@ def view_run(
         classes=classes,
         config_yaml=folder.config.read_text(encoding="utf-8"),
         num_labelled=len(split.labelled),
+        pixels=split.pixels,
         num_unlabelled=len(split.unlabelled),
         metrics=read_lines(folder.metrics),
         losses=read_lines(folder.losses),

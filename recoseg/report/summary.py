@@ -73,10 +73,18 @@ def measures(run: RunView) -> list[tuple[str, str]]:
         ("Mean IoU", percent(mean_iou(run))),
         ("Pixel accuracy", percent(accuracy)),
         ("Iterations", count(run.iterations)),
-        ("Labelled images", count(run.num_labelled)),
+        ("Labelled images", f"{count(run.num_labelled)}{partly(run)}"),
         ("Unlabelled images", count(run.num_unlabelled)),
         ("Classes in the mean", f"{num_counted(run)} of {len(run.classes)}" if run.scores else DASH),
     ]
+
+
+def partly(run: RunView) -> str:
+    """Where only some pixels of a labelled image are: which."""
+    if run.pixels is None:
+        return ""
+    share = run.pixels if run.pixels.endswith("%") else how_many(int(run.pixels), "pixel")
+    return f", {share} of each class"
 
 
 def mean_iou(run: RunView) -> float | None:

@@ -32,19 +32,18 @@ class RunLog:
         *,
         start: int,
         iterations: int,
-        images_per_step: int,
         log_every: int,
         device: torch.device,
         palette: Sequence[tuple[int, int, int]],
         console: Console,
     ) -> None:
         self.folder, self.iterations, self.log_every = folder, iterations, log_every
-        self.start, self.images_per_step, self.device, self.palette = start, images_per_step, device, palette
+        self.start, self.device, self.palette = start, device, palette
         self.writes = rank() == 0
         self.console = console if self.writes else Console(quiet=True)
         self.recent, self.since_evaluation = PartMeans(), PartMeans()
         self.started = time.monotonic()
-        self.seconds_waited = 0.0
+        self.seconds_waited, self.images_seen = 0.0, 0
         self.notes: set[str] = set()
         # What a run wrote after the state that it goes on from is written again: TensorBoard shall forget it.
         self.writer = SummaryWriter(str(folder.path), purge_step=start + 1) if self.writes else None
@@ -74,8 +73,9 @@ class RunLog:
         done = iteration + 1
         return done % self.log_every == 0 or done == self.iterations
 
-    def waited(self, seconds: float) -> None:
-        """Note that the device had nothing to do, because images were still being loaded."""
+    def loaded(self, images: int, seconds: float) -> None:
+        """Note images of all processes, and how long the device had nothing to do until they came."""
+        self.images_seen += images
         self.seconds_waited += seconds
 
     def step(self, done: int, output: StepOutput, rate: float) -> None:
@@ -95,7 +95,7 @@ class RunLog:
             self.console.print(f"iteration {done}: {output.note}", highlight=False, soft_wrap=True)
         steps_per_second = (done - self.start) / max(seconds, 1e-9)
         shown = {name: means[name] for name in parts}
-        images = steps_per_second * self.images_per_step
+        images = self.images_seen / max(seconds, 1e-9)
         self.display.show(done, shown, images, steps_per_second, peak_bytes(self.device))
 
     def write_losses(

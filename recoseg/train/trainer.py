@@ -130,7 +130,8 @@ class Trainer:
         for part in range(self.pieces.parts):
             asked = time.monotonic()
             pair = next(pairs)
-            log.waited(time.monotonic() - asked)
+            count = sum(len(batch.keys) for batch in pair if batch is not None)
+            log.loaded(count * self.pieces.world, time.monotonic() - asked)
             is_last = part == self.pieces.parts - 1
             with without_exchange(step, wanted=not is_last):
                 with_stats = is_last and log.is_due(iteration)
@@ -165,7 +166,6 @@ class Trainer:
             self.folder,
             start=start,
             iterations=self.iterations,
-            images_per_step=self.pieces.labelled_per_step + self.pieces.unlabelled_per_step,
             log_every=self.log_every,
             device=self.device,
             palette=self.dataset.classes.palette,

@@ -233,6 +233,16 @@ def test_best_weights_are_named_as_what_they_are(read_page, make_run, scores_lin
     assert "best.safetensors" not in " ".join(note.text for note in read_page(make_run()).all("p", "note"))
 
 
+@pytest.mark.parametrize(
+    ("pixels", "text"),
+    [(None, "12"), ("1", "12, 1 pixel of each class"), ("5%", "12, 5% of each class")],
+)
+def test_partly_labelled_images_are_named_as_such(read_page, make_run, pixels, text) -> None:
+    page = read_page(make_run(pixels=pixels))
+    facts = {fact.one("dt").text: fact.one("dd").text for fact in page.one("dl", "facts").all("div")}
+    assert facts["Labelled images"] == text
+
+
 def test_a_long_list_of_absent_classes_is_cut_short(read_page, make_run, scores_line, many_classes):
     confusion = torch.zeros(150, 150, dtype=torch.int64)
     confusion[0, 0] = 1
