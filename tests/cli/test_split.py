@@ -86,7 +86,7 @@ def test_a_run_trains_on_partial_labels_at_any_scale_and_resumes(recoseg, tmp_pa
     split = read(tmp_path / "run" / "split.json")
     assert split["pixels"] == pixels
     assert set(split["points"]) == set(split["labelled"])
-    assert f"({pixels} of each class)" in outcome.out
+    assert f"({'1 pixel' if pixels == '1' else pixels} of each class)" in outcome.out
     assert recoseg("train", "--resume", "run").code == 0
 
 
