@@ -190,7 +190,8 @@ def test_a_signal_to_the_whole_group_saves_and_says_how_to_go_on(
     done = torch.load(tmp_path / "cut" / "state.pt", weights_only=True)["iteration"]
     assert 1 <= done < 400
     message = f"recoseg: stopped after iteration {done}; go on with: recoseg train --resume cut"
-    assert outcome.err.strip().splitlines() == [message]
+    ours = [line for line in outcome.err.splitlines() if line.startswith("recoseg:")]  # coverage may warn too
+    assert ours == [message]
     assert lines(tmp_path / "cut" / "losses.jsonl")[-1]["iteration"] == done
 
 
