@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from recoseg.data.base import Dataset
 from recoseg.distributed import rank, sum_over_processes, world_size
 from recoseg.evaluate.confusion import confusion_matrix
-from recoseg.models.layers import resize
+from recoseg.evaluate.protocol import WHOLE_IMAGE, Protocol
 from recoseg.models.without_features import without_features
 from recoseg.types import Sample, Scores
-
-SMALLEST_SIDE = 32  # the largest stride that our encoders have
 
 
 @torch.inference_mode()
 def evaluate(
-    model: nn.Module, dataset: Dataset, keys: Sequence[str], *, device: torch.device, batch_size: int = 4
+    model: nn.Module,
+    dataset: Dataset,
+    keys: Sequence[str],
+    *,
+    device: torch.device,
+    batch_size: int = 4,
+    protocol: Protocol = WHOLE_IMAGE,
 ) -> Scores:
-    """The scores of whole-image predictions at the size of the labels.
+    """The scores of predictions at the size of the labels.
 
     Several processes take turns with the images, and all of them get the scores of all images.
     """
@@ -34,29 +37,34 @@ def evaluate(
     try:
         with without_features(model):
             for samples in same_size_groups((dataset.sample(key) for key in mine), batch_size):
-                predicted = predict(model, torch.stack([s.image for s in samples]), device)
+                predicted = predict(
+                    model,
+                    torch.stack([s.image for s in samples]),
+                    device,
+                    num_classes=num_classes,
+                    protocol=protocol,
+                )
                 labels = torch.stack([s.labels for s in samples]).to(device).long()
-                confusion += confusion_matrix(predicted, labels, num_classes)
+                confusion += confusion_matrix(predicted.long(), labels, num_classes)
     finally:
         model.train(was_training)
     return Scores(sum_over_processes(confusion).cpu())
 
 
 @torch.inference_mode()
-def predict(model: nn.Module, images: Tensor, device: torch.device) -> Tensor:
-    """(B, 3, H, W) uint8 -> (B, H, W) int64. The model is expected to be in eval mode."""
-    height, width = images.shape[2:]
-    padded = at_least(images, SMALLEST_SIDE)
-    logits = model(padded.to(device).float().div_(255)).logits  # (B, K, h, w)
-    return resize(logits, padded.shape[2:])[:, :, :height, :width].argmax(1)
-
-
-def at_least(images: Tensor, side: int) -> Tensor:
-    """Small images grown by their last row and column: networks refuse what is smaller than their stride."""
-    below, right = (max(0, side - length) for length in images.shape[2:])
-    if not below and not right:
-        return images
-    return F.pad(images.float(), (0, right, 0, below), mode="replicate").to(images.dtype)
+def predict(
+    model: nn.Module,
+    images: Tensor,
+    device: torch.device,
+    *,
+    num_classes: int,
+    protocol: Protocol = WHOLE_IMAGE,
+) -> Tensor:
+    """(B, 3, H, W) uint8 -> (B, H, W) uint8. The model is expected to be in eval mode."""
+    labels = torch.empty(len(images), *images.shape[2:], dtype=torch.uint8, device=device)
+    for block in protocol.blocks(model, images, device, num_classes=num_classes):
+        labels[:, block.rows, block.columns] = block.logits.argmax(1)
+    return labels
 
 
 def same_size_groups(samples: Iterable[Sample], most: int) -> Iterator[list[Sample]]:

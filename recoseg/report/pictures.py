@@ -20,7 +20,7 @@ def take_pictures(
     pictures = []
     for key in keys:
         sample = dataset.sample(key)
-        predicted = predict(model, sample.image[None], device)[0].to("cpu", torch.uint8)
+        predicted = predict(model, sample.image[None], device, num_classes=len(dataset.classes))[0].cpu()
         pictures.append(Picture(key=key, image=sample.image, truth=sample.labels, prediction=predicted))
     return pictures
 
