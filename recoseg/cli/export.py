@@ -1,0 +1,101 @@
+"""Write the network of a run as one file that runs without recoseg: ONNX, or a torch.export program."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recoseg.errors import UserError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from recoseg.config import RunConfig
+    from recoseg.export.check import Difference
+
+NUM_REAL_IMAGES = 4
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="RUN", help="a run folder")
+    parser.add_argument("--format", choices=("onnx", "torch"), default="onnx", help="default: onnx")
+    parser.add_argument("--out", "-o", metavar="FILE", help="default: model.onnx or model.pt2 in the run")
+    parser.add_argument("--weights", choices=("last", "best"), default="last", help="default: last")
+    parser.add_argument(
+        "--size", metavar="HEIGHTxWIDTH", help="for images of this size only (default: of any size)"
+    )
+    parser.add_argument("--overwrite", action="store_true", help="replace a file of that name")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from recoseg.builders.load import trained_network
+    from recoseg.cli.main import version
+    from recoseg.export.check import compare, random_images
+    from recoseg.export.deployable import About, Deployable
+    from recoseg.export.formats import FORMATS
+    from recoseg.files import write_whole
+    from recoseg.train.run_folder import RunFolder
+
+    chosen, size = FORMATS[arguments.format], parse_size(arguments.size)
+    folder = RunFolder.open(Path(arguments.folder))
+    path = Path(arguments.out) if arguments.out else folder.path / f"model{chosen.ending}"
+    if path.exists() and not arguments.overwrite:
+        raise UserError(f"{path} exists: give --overwrite to replace it, or another --out")
+    trained = trained_network(folder, weights=arguments.weights)
+    print(f"exporting {folder.path}: this may take a minute", flush=True)
+    network = Deployable(trained.network)
+    content = chosen.write(network, About(trained.classes, trained.iteration, version()), size)
+
+    exported = chosen.run(content)
+    on_noise = compare(network, exported, random_images(size))
+    on_images = compare(network, exported, real_images(trained.config, size))
+    for difference in (on_noise, on_images):
+        if not difference.is_small:
+            raise UserError(
+                f"the exported network differs from the original: {told(difference)}; not written"
+            )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, content)
+    sizes = "any height and width" if size is None else f"{size[0]} x {size[1]} pixels"
+    print(f"{path}: {len(content) / 1e6:.1f} MB, {len(trained.classes)} classes, any batch, {sizes}")
+    print(f"against the original, on noise:      {told(on_noise)}")
+    if on_images.num_images:
+        print(f"on {on_images.num_images} validation images:              {told(on_images)}")
+    else:
+        print("not checked on real images: the run's dataset is not at its place")
+    return 0
+
+
+def told(difference: Difference) -> str:
+    """What was found, in half a line."""
+    other = f"; {difference.num_other_class} pixels of another class" if difference.num_other_class else ""
+    return f"largest difference {difference.largest:.0e}, logits to {difference.largest_logit:.3g}{other}"
+
+
+def parse_size(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    height, _, width = text.partition("x")
+    if not (height.isdecimal() and width.isdecimal() and int(height) and int(width)):
+        raise UserError(f"--size: got {text!r}, needs HEIGHTxWIDTH in pixels such as 512x1024")
+    return int(height), int(width)
+
+
+def real_images(config: RunConfig, size: tuple[int, int] | None) -> Iterator[Tensor]:
+    """Some validation images (1, 3, H, W), brought to `size`; none where the data is not here."""
+    from recoseg.builders.data import build_dataset, val_keys
+    from recoseg.evaluate.protocol import SMALLEST_SIDE
+    from recoseg.models.layers import resize
+    from recoseg.report.pictures import spread
+
+    try:
+        dataset = build_dataset(config.data)
+        keys = val_keys(dataset)
+    except UserError:
+        return
+    for key in spread(keys, NUM_REAL_IMAGES):
+        image = dataset.image(key)[None]
+        height, width = size or (max(SMALLEST_SIDE, side) for side in image.shape[2:])
+        yield resize(image.float(), (height, width)).round_().byte()

@@ -1,0 +1,1 @@
+"""A trained network as a file that runs without recoseg."""

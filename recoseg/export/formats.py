@@ -1,0 +1,139 @@
+"""The formats that a network can be exported to, each as a writer and a reader that runs what was written."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import logging
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.fx.config
+from torch import Tensor
+from torch.export import Dim
+
+from recoseg.errors import UserError
+from recoseg.export.deployable import INPUT, OUTPUT, About, Deployable
+
+Run = Callable[[Tensor], Tensor]
+"""(B, 3, H, W) uint8 -> logits (B, K, H, W)."""
+
+METADATA = "recoseg.json"
+EXAMPLE = (2, 3, 192, 256)  # two images and unequal sides, so that no size is taken for a constant
+
+
+@dataclass(frozen=True)
+class Format:
+    ending: str
+    write: Callable[[Deployable, About, tuple[int, int] | None], bytes]
+    run: Callable[[bytes], Run]
+
+
+def write_torch(network: Deployable, about: About, size: tuple[int, int] | None) -> bytes:
+    """A torch.export program: any PyTorch runs it, without recoseg."""
+    buffer = io.BytesIO()
+    torch.export.save(program(network, size), buffer, extra_files={METADATA: json.dumps(about.values())})
+    return buffer.getvalue()
+
+
+def run_torch(content: bytes) -> Run:
+    module: Run = torch.export.load(io.BytesIO(content)).module()
+    return module
+
+
+def write_onnx(network: Deployable, about: About, size: tuple[int, int] | None) -> bytes:
+    """An ONNX model, with what is known of it as metadata."""
+    require_onnx("onnx", "onnxscript")
+    with tempfile.TemporaryDirectory() as folder, quiet():
+        path = Path(folder) / "model.onnx"
+        exported = torch.onnx.export(
+            program(network, size), input_names=[INPUT], output_names=[OUTPUT], dynamo=True, verbose=False
+        )
+        assert exported is not None
+        for node in exported.model.graph.all_nodes():
+            node.metadata_props.clear()  # stack traces, with the paths of this machine
+        exported.model.metadata_props.update({name: as_text(value) for name, value in about.values().items()})
+        exported.save(path, external_data=False)
+        return path.read_bytes()
+
+
+def run_onnx(content: bytes) -> Run:
+    require_onnx("onnxruntime")
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+
+    def run(images: Tensor) -> Tensor:
+        return torch.from_numpy(session.run([OUTPUT], {INPUT: images.numpy()})[0])
+
+    return run
+
+
+FORMATS = {"onnx": Format(".onnx", write_onnx, run_onnx), "torch": Format(".pt2", write_torch, run_torch)}
+
+
+def program(network: Deployable, size: tuple[int, int] | None) -> torch.export.ExportedProgram:
+    """The network's operations, for any number of images, and of any size unless one is given."""
+    height, width = size or EXAMPLE[2:]
+    images = torch.zeros(EXAMPLE[0], 3, height, width, dtype=torch.uint8)
+    free: dict[int, Any] = {0: Dim.DYNAMIC}
+    if size is None:
+        free |= {2: Dim.DYNAMIC, 3: Dim.DYNAMIC}
+    try:
+        with quiet(), torch.no_grad():
+            exported = torch.export.export(network, (images,), dynamic_shapes={"images": free})
+    except Exception as error:  # torch.export fails in many ways, all of them about the network
+        reason = " ".join(str(error).split())[:300]
+        advice = "" if size else "; --size HEIGHTxWIDTH exports it for images of one size"
+        raise UserError(
+            f"this network cannot be exported: {type(error).__name__}: {reason}{advice}"
+        ) from error
+    return without_traces(exported)
+
+
+def without_traces(exported: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+    """Without the stack traces of its operations: they hold the paths of this machine."""
+    for module in exported.graph_module.modules():
+        for node in module.graph.nodes if isinstance(module, torch.fx.GraphModule) else ():
+            node.meta.pop("stack_trace", None)
+    return exported
+
+
+def as_text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def require_onnx(*packages: str) -> None:
+    for package in packages:
+        try:
+            importlib.import_module(package)
+        except ImportError as error:
+            raise UserError(
+                f"exporting to ONNX needs the package {package}: pip install 'recoseg[onnx]'"
+            ) from error
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Exporters tell of their steps and of their own deprecations; neither is for our users.
+
+    Nor do they record a stack trace for every operation, which takes as long as all the rest.
+    """
+    logger = logging.getLogger("torch.onnx")
+    level, without = logger.level, getattr(torch.fx.config, "do_not_emit_stack_traces", False)
+    logger.setLevel(logging.ERROR)
+    torch.fx.config.do_not_emit_stack_traces = True
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
+        torch.fx.config.do_not_emit_stack_traces = without

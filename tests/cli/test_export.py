@@ -1,0 +1,98 @@
+"""`recoseg export`, as a user runs it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from PIL import Image
+
+from recoseg.export import formats
+from recoseg.export.formats import Format
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "run_onnx.py"
+
+
+@pytest.fixture
+def trained(recoseg, tiny):
+    outcome = recoseg("train", *tiny, "--model.encoder", "resnet10_small", "--out", "run")
+    assert outcome.code == 0, outcome.err
+    return Path("run").resolve()
+
+
+@pytest.mark.parametrize(("kind", "file"), [("onnx", "model.onnx"), ("torch", "model.pt2")])
+def test_a_run_is_exported_and_checked_against_itself(recoseg, trained, kind, file):
+    if kind == "onnx":
+        pytest.importorskip("onnxscript", reason="writes ONNX files")
+    outcome = recoseg("export", trained, "--format", kind)
+    assert outcome.code == 0, outcome.err
+    assert (trained / file).stat().st_size > 10_000
+    assert "any height and width" in outcome.out
+    assert outcome.out.count("largest difference") == 2  # on noise and on validation images
+    again = recoseg("export", trained, "--format", kind)
+    assert again.code == 1
+    assert "--overwrite" in again.err
+
+
+def test_without_its_data_a_run_is_exported_all_the_same(recoseg, trained):
+    config = yaml.safe_load((trained / "config.yaml").read_text())
+    config["data"] = {"name": "folder", "root": "gone"}
+    (trained / "config.yaml").write_text(yaml.safe_dump(config))
+    outcome = recoseg("export", trained, "--format", "torch")
+    assert outcome.code == 0, outcome.err
+    assert "not checked on real images" in outcome.out
+
+
+def test_an_export_that_differs_is_not_written(recoseg, trained, monkeypatch):
+    honest = formats.FORMATS["torch"]
+
+    def run(content):
+        program = honest.run(content)
+        return lambda images: program(images) + 1
+
+    lying = Format(".pt2", honest.write, run)
+    monkeypatch.setitem(formats.FORMATS, "torch", lying)
+    outcome = recoseg("export", trained, "--format", "torch")
+    assert outcome.code == 1
+    assert "differs from the original: largest difference 1e+00" in outcome.err
+    assert not (trained / "model.pt2").exists()
+
+
+@pytest.mark.parametrize("size", ["64", "0x64", "64x", "axb", "64x64x3"])
+def test_a_size_that_is_none_is_told(recoseg, trained, size):
+    outcome = recoseg("export", trained, "--format", "torch", "--size", size)
+    assert outcome.code == 1
+    assert "512x1024" in outcome.err
+
+
+def test_a_run_without_weights_cannot_be_exported(recoseg, trained):
+    (trained / "weights.safetensors").unlink()
+    outcome = recoseg("export", trained)
+    assert outcome.code == 1
+    assert "has no weights yet" in outcome.err
+
+
+def test_the_example_runs_the_file_with_onnxruntime_alone(recoseg, trained, tmp_path):
+    pytest.importorskip("onnxscript", reason="writes ONNX files")
+    assert recoseg("export", trained, "-o", "out/net.onnx", "--format", "onnx").code == 0
+    pixels = np.random.default_rng(0).integers(0, 256, (50, 70, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "photo.png")
+    blocked = "import sys; sys.modules.update(torch=None, recoseg=None); "
+    run = (
+        f"import runpy; sys.argv = ['run_onnx', 'out/net.onnx', 'photo.png']; runpy.run_path({str(EXAMPLE)!r}"
+    )
+    run += ", run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", blocked + run], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    with Image.open(tmp_path / "photo_labels.png") as labels:
+        got = np.asarray(labels)
+    recoseg("export", trained, "--format", "torch")
+    program = torch.export.load(trained / "model.pt2").module()
+    images = torch.from_numpy(pixels).permute(2, 0, 1)[None].contiguous()
+    assert (got == program(images).argmax(1)[0].numpy()).mean() > 0.999
+    assert done.stdout.startswith("photo.png: ")
