@@ -30,6 +30,7 @@ from torch import Tensor
 from recoseg.builders.runs import build_parts
 from recoseg.config import load
 from recoseg.data.base import Dataset
+from recoseg.kept_memory import keep_freed_memory
 from recoseg.seeds import numpy_generator
 from recoseg.splits.split_file import LabelSplit
 from recoseg.train.run_folder import RunFolder
@@ -208,8 +209,10 @@ def print_peak(size: str, contrast: str) -> None:
 
 def main(words: list[str]) -> None:
     if words[:1] == ["--peak"]:
+        keep_freed_memory()
         print_peak(*words[1:])
         return
+    keep_freed_memory()  # as every command does; the floor gains by it as well
     print(f"{NUM_CLASSES} classes, {torch.get_num_threads()} threads")
     for size in words or SIZES:
         compare(size, rounds=4 if size == "paper" else 12)

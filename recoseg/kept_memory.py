@@ -1,0 +1,20 @@
+"""Keeping the memory of one step for the next, where the C library would give it back to the system."""
+
+from __future__ import annotations
+
+import ctypes
+
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
+KEPT_BYTES = 1 << 30
+
+
+def keep_freed_memory() -> bool:
+    """For the whole process: what is freed, up to a gigabyte, stays with it. Returns whether that is so.
+
+    By default glibc returns large blocks to the system at once and gets them back page by page, which costs a
+    tenth of a training step on a CPU and a fifth of a forward pass. Other C libraries are left as they are.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is None:
+        return False
+    return all([mallopt(M_MMAP_THRESHOLD, KEPT_BYTES), mallopt(M_TRIM_THRESHOLD, KEPT_BYTES)])
