@@ -7,7 +7,12 @@ import time
 from collections.abc import Callable, Mapping
 
 
-def side_by_side(actions: Mapping[str, Callable[[], object]], *, rounds: int) -> dict[str, list[float]]:
+def side_by_side(
+    actions: Mapping[str, Callable[[], object]],
+    *,
+    rounds: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, list[float]]:
     """Seconds of each action in each round, after one round that is not counted.
 
     Every round runs all actions, in an order that turns round by round: whatever else the machine does falls
@@ -17,10 +22,10 @@ def side_by_side(actions: Mapping[str, Callable[[], object]], *, rounds: int) ->
     seconds: dict[str, list[float]] = {name: [] for name in names}
     for number in range(rounds + 1):
         for name in names if number % 2 else reversed(names):
-            start = time.perf_counter()
+            start = clock()
             actions[name]()
             if number > 0:
-                seconds[name].append(time.perf_counter() - start)
+                seconds[name].append(clock() - start)
     return seconds
 
 

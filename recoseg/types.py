@@ -126,6 +126,43 @@ def sum_of(tensors: Iterable[Tensor]) -> Tensor:
 
 
 @dataclass(frozen=True)
+class BoundaryScores:
+    """How good predictions are where classes meet; docs/evaluating.md has the formulas.
+
+    A class that has no such pixels, neither true nor predicted, is NaN, and left out of the means.
+    """
+
+    bands: Tensor  # (3, K) int64: pixels in the band of the class in both maps, in the truth, as predicted
+    contours: Tensor  # (4, K) int64: true contour pixels, those found, predicted ones, those that are right
+    confusion: Tensor  # (K, K) int64: of the pixels near true contours alone
+
+    @property
+    def iou(self) -> Tensor:  # (K,) float64
+        both, true, predicted = self.bands.double().unbind()
+        return both / (true + predicted - both)
+
+    @property
+    def f_score(self) -> Tensor:  # (K,) float64; 0 where contours are in one of the maps alone
+        true, found, predicted, right = self.contours.double().unbind()
+        recall, precision = found / true.clamp(min=1), right / predicted.clamp(min=1)
+        mean = 2 * precision * recall / (precision + recall).clamp(min=1e-300)
+        return mean.masked_fill(true + predicted == 0, float("nan"))
+
+    @property
+    def mean_iou(self) -> float:
+        return float(self.iou.nanmean())
+
+    @property
+    def mean_f_score(self) -> float:
+        return float(self.f_score.nanmean())
+
+    @property
+    def near(self) -> Scores:
+        """The ordinary scores of the pixels near true contours."""
+        return Scores(self.confusion)
+
+
+@dataclass(frozen=True)
 class Scores:
     """How good predictions are.
 
@@ -133,6 +170,7 @@ class Scores:
     """
 
     confusion: Tensor  # (K, K) int64, [true class, predicted class]
+    boundary: BoundaryScores | None = None  # where they were asked for
 
     @property
     def iou(self) -> Tensor:  # (K,) float64
@@ -152,6 +190,11 @@ class Scores:
     @property
     def accuracy(self) -> float:
         return float(self.confusion.diagonal().sum().double() / self.confusion.sum().double())
+
+    @property
+    def mean_accuracy(self) -> float:
+        """Mean over the classes that are in the truth."""
+        return float(self.class_accuracy.nanmean())
 
     @property
     def num_absent(self) -> int:

@@ -8,9 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from recoseg.data.base import Dataset
-from recoseg.distributed import rank, sum_over_processes, world_size
-from recoseg.evaluate.confusion import confusion_matrix
+from recoseg.data.worker_processes import Progress
+from recoseg.distributed import rank, world_size
+from recoseg.evaluate.boundary import BoundaryRule
+from recoseg.evaluate.counter import ScoreCounter
 from recoseg.evaluate.protocol import WHOLE_IMAGE, Protocol
+from recoseg.evaluate.read_ahead import read_ahead
 from recoseg.models.without_features import without_features
 from recoseg.types import Sample, Scores
 
@@ -22,36 +25,37 @@ def evaluate(
     keys: Sequence[str],
     *,
     device: torch.device,
-    batch_size: int = 4,
+    batch_size: int | None = None,
     protocol: Protocol = WHOLE_IMAGE,
+    boundary: BoundaryRule | None = None,
+    progress: Progress | None = None,
 ) -> Scores:
-    """The scores of predictions at the size of the labels.
+    """The scores of predictions at the size of the labels; with a `boundary` rule also where classes meet.
 
+    By default a CPU gets one image at a time, which is quicker there, and other devices four.
     Several processes take turns with the images, and all of them get the scores of all images.
     """
     num_classes = len(dataset.classes)
-    confusion = torch.zeros(num_classes, num_classes, dtype=torch.int64, device=device)
+    counter = ScoreCounter(num_classes, boundary=boundary, device=device)
     was_training = model.training
     model.eval()
-    mine = keys[rank() :: world_size()]
+    mine, done = keys[rank() :: world_size()], 0
+    together = batch_size or (1 if device.type == "cpu" else 4)
+    groups = same_size_groups((dataset.sample(key) for key in mine), together)
     try:
         with without_features(model):
-            for samples in same_size_groups((dataset.sample(key) for key in mine), batch_size):
-                predicted = predict(
-                    model,
-                    torch.stack([s.image for s in samples]),
-                    device,
-                    num_classes=num_classes,
-                    protocol=protocol,
-                )
-                labels = torch.stack([s.labels for s in samples]).to(device).long()
-                confusion += confusion_matrix(predicted.long(), labels, num_classes)
+            for samples in read_ahead(groups):
+                images = torch.stack([sample.image for sample in samples])
+                labels = torch.stack([sample.labels for sample in samples]).to(device)
+                counter.add(protocol.labels(model, images, device, num_classes=num_classes), labels)
+                done += len(samples)
+                if progress is not None:
+                    progress(done, len(mine))
     finally:
         model.train(was_training)
-    return Scores(sum_over_processes(confusion).cpu())
+    return counter.scores()
 
 
-@torch.inference_mode()
 def predict(
     model: nn.Module,
     images: Tensor,
@@ -61,10 +65,7 @@ def predict(
     protocol: Protocol = WHOLE_IMAGE,
 ) -> Tensor:
     """(B, 3, H, W) uint8 -> (B, H, W) uint8. The model is expected to be in eval mode."""
-    labels = torch.empty(len(images), *images.shape[2:], dtype=torch.uint8, device=device)
-    for block in protocol.blocks(model, images, device, num_classes=num_classes):
-        labels[:, block.rows, block.columns] = block.logits.argmax(1)
-    return labels
+    return protocol.labels(model, images, device, num_classes=num_classes)
 
 
 def same_size_groups(samples: Iterable[Sample], most: int) -> Iterator[list[Sample]]:

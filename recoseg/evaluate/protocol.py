@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from recoseg.errors import UserError
+from recoseg.evaluate.enlarged import enlarged_argmax
 from recoseg.evaluate.windows import Block, blended
 from recoseg.models.layers import resize
 
@@ -50,6 +51,19 @@ class Protocol:
         return ", ".join(parts)
 
     @torch.inference_mode()
+    def labels(self, model: nn.Module, images: Tensor, device: torch.device, *, num_classes: int) -> Tensor:
+        """The most likely class of each pixel of `images` (B, 3, H, W) uint8: (B, H, W) uint8."""
+        if self == WHOLE_IMAGE:  # no blend: there is no need for logits at the size of the images
+            padded = at_least(as_float(images, device), SMALLEST_SIDE)
+            found = enlarged_argmax(model(padded).logits, padded.shape[2:])
+            return found[:, : images.shape[2], : images.shape[3]]
+        labels = torch.empty(len(images), *images.shape[2:], dtype=torch.uint8, device=device)
+        for block in self.blocks(model, images, device, num_classes=num_classes):
+            size = block.logits.shape[2:]
+            labels[:, block.rows, block.columns] = enlarged_argmax(block.logits, size)
+        return labels
+
+    @torch.inference_mode()
     def blocks(
         self, model: nn.Module, images: Tensor, device: torch.device, *, num_classes: int
     ) -> Iterator[Block]:
@@ -59,7 +73,7 @@ class Protocol:
         """
 
         def look(part: Tensor) -> Tensor:
-            return self.look(model, part.to(device).float().div_(255))
+            return self.look(model, as_float(part, device))
 
         window = (images.shape[2], images.shape[3]) if self.window is None else (self.window, self.window)
         most_columns = int(BAND_BYTES / (4 * len(images) * num_classes * window[0]))
@@ -91,6 +105,11 @@ def logits_at(model: nn.Module, images: Tensor, size: torch.Size) -> Tensor:
     if padded.shape != images.shape:
         logits = resize(logits, padded.shape[2:])[..., : images.shape[2], : images.shape[3]]
     return logits if logits.shape[2:] == size else resize(logits, size)
+
+
+def as_float(images: Tensor, device: torch.device) -> Tensor:
+    """8-bit images as networks take them: in [0, 1], on the device."""
+    return images.to(device).float().div_(255)
 
 
 def scaled_by(images: Tensor, scale: float) -> Tensor:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 Look = Callable[[Tensor], Tensor]
@@ -89,4 +90,4 @@ def blended_strip(look: Look, images: Tensor, down: Steps, across: Steps, strip:
         done = (height if is_last else down.starts[row + 1]) - top  # rows that no later window reaches
         yield Block(slice(top, top + done), strip, band[:, :, :done])
         if not is_last:
-            band = torch.cat((band[:, :, done:], torch.zeros_like(band[:, :, :done])), dim=2)
+            band = F.pad(band[:, :, done:], (0, 0, 0, done))

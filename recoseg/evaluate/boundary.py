@@ -1,0 +1,153 @@
+"""Scores where classes meet: Boundary IoU, boundary F-score and IoU near contours, of all classes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from recoseg.distributed import sum_over_processes
+from recoseg.evaluate.confusion import class_counts, confusion_matrix
+from recoseg.evaluate.distance import Distance
+from recoseg.types import IGNORE, BoundaryScores
+
+OFFSETS_AT_ONCE = 16
+DILATION, TOLERANCE, BAND = (Distance(share, of_diagonal=True) for share in (2, 0.75, 1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundaryRule:
+    """What counts as near a boundary.
+
+    `dilation` is the width of Boundary IoU's bands (Cheng et al., 2021), `tolerance` how far a contour may be
+    off for the F-score (Csurka et al., 2013), `band` how far from true contours the IoU near them looks.
+    """
+
+    dilation: Distance = DILATION
+    tolerance: Distance = TOLERANCE
+    band: Distance = BAND
+
+    def as_plain(self) -> dict[str, str]:
+        """For a JSON file."""
+        return {field.name: getattr(self, field.name).as_word() for field in fields(self)}
+
+
+class BoundaryCounter:
+    """Adds up integer counts, from which the scores of all images follow."""
+
+    def __init__(self, num_classes: int, rule: BoundaryRule, *, device: torch.device) -> None:
+        self.num_classes, self.rule = num_classes, rule
+        self.bands = torch.zeros(3, num_classes, dtype=torch.int64, device=device)
+        self.contours = torch.zeros(4, num_classes, dtype=torch.int64, device=device)
+        self.confusion = torch.zeros(num_classes, num_classes, dtype=torch.int64, device=device)
+
+    def add(self, predicted: Tensor, labels: Tensor) -> None:
+        """(B, H, W) uint8 both. What has no true label is void in both maps; void is no neighbour."""
+        size = labels.shape[1:]
+        predicted = void_where(labels == IGNORE, predicted)
+        self.bands += self.count_bands(predicted, labels, self.rule.dilation.whole_pixels(*size))
+        self.contours += self.count_contours(predicted, labels, self.rule.tolerance.pixels(*size))
+        near = void_where(~near_change(labels, self.rule.band.whole_pixels(*size)), labels)
+        self.confusion += confusion_matrix(predicted, near, self.num_classes)
+
+    def scores(self) -> BoundaryScores:
+        """Of everything added so far, by all processes."""
+        counts = (self.bands, self.contours, self.confusion)
+        return BoundaryScores(*(sum_over_processes(count).cpu() for count in counts))
+
+    def count_bands(self, predicted: Tensor, labels: Tensor, reach: int) -> Tensor:
+        """(3, K): pixels in the band of their class in both maps, in the truth, as predicted."""
+        true_band, predicted_band = band_labels(labels, reach), band_labels(predicted, reach)
+        both = void_where(true_band != predicted_band, true_band)
+        return torch.stack([self.per_class(found) for found in (both, true_band, predicted_band)])
+
+    def count_contours(self, predicted: Tensor, labels: Tensor, tolerance: float) -> Tensor:
+        """(4, K): true contour pixels, those found, predicted ones, those that are right."""
+        margin = [int(tolerance)] * 4
+        true, guess = (contour_labels(F.pad(one, margin, value=IGNORE)) for one in (labels, predicted))
+        counts = (true, near_same(true, guess, tolerance), guess, near_same(guess, true, tolerance))
+        return torch.stack([self.per_class(found) for found in counts])
+
+    def per_class(self, labels: Tensor) -> Tensor:
+        return class_counts(labels, self.num_classes)
+
+
+def void_where(is_void: Tensor, labels: Tensor) -> Tensor:
+    """`labels` (uint8), IGNORE where `is_void`: masked_fill, but quicker, since IGNORE has all bits set."""
+    return labels | is_void.view(torch.uint8) * IGNORE
+
+
+def band_labels(labels: Tensor, reach: int) -> Tensor:
+    """The labels within `reach` of another class or of the image's border; IGNORE elsewhere."""
+    is_inside = ~near_change(labels, reach)
+    for along_border in (is_inside[:, :reach], is_inside[:, -reach:]):
+        along_border.fill_(False)
+    for along_border in (is_inside[:, :, :reach], is_inside[:, :, -reach:]):
+        along_border.fill_(False)
+    return void_where(is_inside, labels)
+
+
+def near_change(labels: Tensor, reach: int) -> Tensor:
+    """(B, H, W) bool: whose square of 2 x reach + 1 pixels holds another label. IGNORE is not one."""
+    padded = F.pad(labels, [reach] * 4, value=IGNORE)
+    length = 2 * reach + 1
+    # In 8 bits IGNORE is the highest label, and one up it is the lowest: neither extreme is ever its own.
+    lowest = over_windows(padded, length, torch.minimum)
+    highest = over_windows(padded + 1, length, torch.maximum)
+    return (highest != lowest + 1) & (labels != IGNORE)
+
+
+def over_windows(values: Tensor, length: int, pick: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+    """`pick` (minimum or maximum) over every square of `length`: (B, H, W) -> (B, H - length + 1, ...)."""
+    for dim in (1, 2):
+        covered = 1
+        while covered < length:  # two windows side by side, or overlapping, make a longer one
+            step = min(covered, length - covered)
+            rest = values.shape[dim] - step
+            values = pick(values.narrow(dim, 0, rest), values.narrow(dim, step, rest))
+            covered += step
+    return values
+
+
+def contour_labels(labels: Tensor) -> Tensor:
+    """The labels of pixels with a neighbour (of four) of another class; IGNORE elsewhere."""
+    is_contour = torch.zeros_like(labels, dtype=torch.bool)
+    for dim in (1, 2):
+        rest = labels.shape[dim] - 1
+        first, second = labels.narrow(dim, 0, rest), labels.narrow(dim, 1, rest)
+        differ = (first != second) & (first != IGNORE) & (second != IGNORE)
+        for side in (0, 1):
+            is_contour.narrow(dim, side, rest).bitwise_or_(differ)
+    return void_where(~is_contour, labels)
+
+
+def near_same(contours: Tensor, others: Tensor, tolerance: float) -> Tensor:
+    """(n,) The labels of those `contours` that have their like among `others` within `tolerance`.
+
+    Both (B, H, W) uint8, IGNORE but for contours, which have a margin of `tolerance` around them.
+    """
+    flat, other = contours.flatten(), others.flatten()
+    offsets = disc(tolerance, contours.shape[2])
+    first = min(offsets)
+    places = (flat != IGNORE).nonzero().squeeze(1)  # (n,)
+    labels = flat.index_select(0, places)
+    places += first  # as numbers in a map that is moved by an offset, counted from the first one
+    found = []
+    # The nearest are looked at first: most contour pixels are found there, and few go the rest of the way.
+    for start in range(0, len(offsets), OFFSETS_AT_ONCE):
+        is_found = torch.zeros_like(labels, dtype=torch.bool)
+        for offset in offsets[start : start + OFFSETS_AT_ONCE]:
+            is_found |= other[offset - first :].index_select(0, places) == labels
+        found.append(labels[is_found])
+        places, labels = places[~is_found], labels[~is_found]
+    return torch.cat(found)
+
+
+def disc(radius: float, width: int) -> list[int]:
+    """Offsets into flat maps of `width` to all pixels within `radius`, the nearest first."""
+    side = range(-int(radius), int(radius) + 1)
+    inside = sorted((y * y + x * x, y * width + x) for y in side for x in side if y * y + x * x <= radius**2)
+    return [offset for _, offset in inside]
