@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
     """Write `content` under a temporary name beside `path`, then move it there: all of it or nothing."""
-    data = content.encode() if isinstance(content, str) else content
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    with whole_file(path) as temporary:
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """An empty file beside `path`, to be filled: it takes that name in the end, or goes if anything fails."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    temporary = Path(name)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
+        yield temporary
+        os.fsync(descriptor)
+        temporary.chmod(0o644)
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
+    finally:
+        os.close(descriptor)

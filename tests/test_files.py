@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from recoseg.files import write_whole
+from recoseg.files import whole_file, write_whole
 
 
 def test_a_file_is_written_and_nothing_else_left(tmp_path) -> None:
@@ -28,3 +28,21 @@ def test_a_full_disk_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch) -
         write_whole(path, b"new")
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["a.bin"]
+
+
+def test_a_file_that_is_filled_part_by_part_appears_when_it_is_whole(tmp_path) -> None:
+    path = tmp_path / "a.bin"
+    with whole_file(path) as temporary:
+        temporary.write_bytes(b"half")
+        assert not path.exists()
+        with temporary.open("ab") as file:
+            file.write(b" and half")
+    assert path.read_bytes() == b"half and half"
+    assert path.stat().st_mode & 0o777 == 0o644
+    assert [p.name for p in tmp_path.iterdir()] == ["a.bin"]
+
+
+def test_a_file_whose_filling_fails_leaves_nothing(tmp_path) -> None:
+    with pytest.raises(KeyboardInterrupt), whole_file(tmp_path / "a.bin"):
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []

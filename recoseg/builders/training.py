@@ -106,16 +106,15 @@ def build_selection(
     return None
 
 
-def choose_device(name: str) -> torch.device:
+def choose_device(name: str, *, setting: str = "train.device") -> torch.device:
+    """By its name; `setting` is where a person gave it."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError) as error:
-        raise UserError(
-            f"train.device: {name!r} cannot be used here: {str(error).splitlines()[0]}"
-        ) from error
+        raise UserError(f"{setting}: {name!r} cannot be used here: {str(error).splitlines()[0]}") from error
     return device
 
 

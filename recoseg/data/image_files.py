@@ -24,19 +24,40 @@ Pixels = NDArray[Any]
 DECODER_ERRORS = (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error, MemoryError)
 
 
+BAND_PIXELS = 2**22
+"""How much of an image is converted at once: a large one never exists in whole copies of every stage."""
+
+
 def read_image(path: Path) -> Tensor:
-    """The image upright and in RGB, (3, H, W) uint8."""
-    return torch.from_numpy(read_rgb(path)).permute(2, 0, 1).contiguous()
+    """The image upright (by its EXIF orientation) and in RGB, (3, H, W) uint8."""
+    with opened(path) as image:
+        make_upright(image)
+        return rgb_planes(image, path)
+
+
+def rgb_planes(image: Image.Image, path: str | Path) -> Tensor:
+    """Any decoded image in RGB, as it lies, (3, H, W) uint8. `path` is what an error calls it."""
+    width, height = image.size
+    planes = np.empty((3, height, width), dtype=np.uint8)
+    step = max(1, BAND_PIXELS // width)
+    for top in range(0, height, step):
+        rows = slice(top, min(top + step, height))
+        band = image if step >= height else image.crop((0, rows.start, width, rows.stop))
+        planes[:, rows] = np.asarray(to_rgb(band, path)).transpose(2, 0, 1)
+    return torch.from_numpy(planes)
 
 
 def read_rgb(path: Path) -> NDArray[np.uint8]:
     """The image upright (by its EXIF orientation) and in RGB, (H, W, 3), writable."""
     with opened(path) as image:
-        with suppress(
-            SyntaxError, struct.error, KeyError, TypeError
-        ):  # garbled EXIF: keep the image as stored
-            ImageOps.exif_transpose(image, in_place=True)
+        make_upright(image)
         return np.array(to_rgb(image, path), dtype=np.uint8)
+
+
+def make_upright(image: Image.Image) -> None:
+    """Turn it as viewers show it; with garbled EXIF data it stays as stored."""
+    with suppress(SyntaxError, struct.error, KeyError, TypeError):
+        ImageOps.exif_transpose(image, in_place=True)
 
 
 def read_label_pixels(path: Path) -> Pixels:
@@ -90,7 +111,7 @@ def unidentified(path: Path) -> FileError:
     return FileError(path, "not an image that can be read", "save it as PNG or JPEG, or move it elsewhere")
 
 
-def to_rgb(image: Image.Image, path: Path) -> Image.Image:
+def to_rgb(image: Image.Image, path: str | Path) -> Image.Image:
     """Any mode as RGB. 16-bit and float greys keep their range; transparency is dropped."""
     if image.mode == "RGB":
         return image
@@ -105,7 +126,7 @@ def to_rgb(image: Image.Image, path: Path) -> Image.Image:
     return image.convert("RGB")
 
 
-def sixteen_bit(image: Image.Image, path: Path) -> NDArray[np.uint16]:
+def sixteen_bit(image: Image.Image, path: str | Path) -> NDArray[np.uint16]:
     """A grey file of more than 8 bits as (H, W) uint16; 32-bit files as long as their values fit."""
     values: Pixels = np.asarray(image)
     if values.min() < 0 or values.max() > 65535:
@@ -114,7 +135,7 @@ def sixteen_bit(image: Image.Image, path: Path) -> NDArray[np.uint16]:
     return values.astype(np.uint16)
 
 
-def unit_float(image: Image.Image, path: Path) -> NDArray[np.uint8]:
+def unit_float(image: Image.Image, path: str | Path) -> NDArray[np.uint8]:
     """A float file with values in [0, 1] as (H, W) uint8."""
     values: Pixels = np.asarray(image)
     if not (values.min() >= 0 and values.max() <= 1):  # also catches NaN

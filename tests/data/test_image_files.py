@@ -12,7 +12,8 @@ import pytest
 import torch
 from PIL import Image
 
-from recoseg.data.image_files import image_suffixes, read_image, read_label_pixels
+from recoseg.data import image_files
+from recoseg.data.image_files import image_suffixes, read_image, read_label_pixels, read_rgb
 from recoseg.data.problem import FileError
 from recoseg.errors import UserError
 
@@ -192,3 +193,20 @@ def test_label_pixels_of_a_colour_file_are_colours(write):
 def test_common_suffixes_are_known():
     assert {".jpg", ".jpeg", ".png", ".webp", ".tif", ".bmp"} <= image_suffixes()
     assert ".txt" not in image_suffixes()
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "P", "RGB", "RGBA", "CMYK", "I;16", "F"])
+def test_an_image_that_is_converted_band_by_band_is_the_same(tmp_path, monkeypatch, mode):
+    generator = np.random.default_rng(0)
+    colours = Image.fromarray(generator.integers(0, 256, (23, 17, 3), dtype=np.uint8))
+    if mode == "I;16":
+        image = Image.fromarray(generator.integers(0, 65536, (23, 17), dtype=np.uint16))
+    elif mode == "F":
+        image = Image.fromarray(generator.random((23, 17), dtype=np.float32))
+    else:
+        image = colours.convert(mode)
+    image.save(tmp_path / "a.tif")
+    whole = read_image(tmp_path / "a.tif")
+    monkeypatch.setattr(image_files, "BAND_PIXELS", 60)  # three rows at a time
+    assert torch.equal(read_image(tmp_path / "a.tif"), whole)
+    assert np.array_equal(read_rgb(tmp_path / "a.tif"), whole.permute(1, 2, 0).numpy())

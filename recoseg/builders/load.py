@@ -1,0 +1,102 @@
+"""A run folder -> its network and classes, without the data that it was trained on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+
+from recoseg.builders.models import build_model
+from recoseg.builders.runs import feature_channels
+from recoseg.builders.training import choose_device
+from recoseg.config.load import load as load_config
+from recoseg.config.settings import RunConfig
+from recoseg.errors import UserError
+from recoseg.models.base import SegmentationNetwork
+from recoseg.models.weights import load_weights
+from recoseg.predict.looks import OVERLAP, Looks
+from recoseg.predict.predictor import Predictor
+from recoseg.train.run_folder import RunFolder
+from recoseg.types import ClassInfo
+
+WEIGHTS = ("last", "best")
+
+
+def load(
+    run: str | Path,
+    *,
+    weights: str = "last",
+    device: str = "auto",
+    window: int | None = None,
+    overlap: float = OVERLAP,
+    flip: bool = False,
+    scales: Sequence[float] = (1.0,),
+) -> Predictor:
+    """The trained network of a run folder, to be called on images: `recoseg.load("runs/a")("photo.jpg")`.
+
+    The data that it was trained on need not be there. `weights` are the last or, where a run kept them, the
+    best; `device` is cpu, cuda, mps or auto. Images of up to 2 megapixels are shown whole, larger ones by
+    blended windows; a `window` (in pixels) is used for all images that are larger than it, and `overlap` is
+    the share of a window that the next one has in common with it. With `flip` and several `scales`, the
+    probabilities of flipped and resized looks are averaged.
+    """
+    looks = Looks(window=window, overlap=overlap, flip=flip, scales=tuple(scales))
+    chosen = choose_device(device, setting="device")
+    trained = trained_network(RunFolder.open(Path(run)), weights=weights)
+    return Predictor(trained.network.inference(), trained.classes, device=chosen, looks=looks)
+
+
+@dataclass(frozen=True)
+class TrainedNetwork:
+    """A network with the weights of a run, on the CPU and in eval mode, and what its classes are."""
+
+    config: RunConfig
+    network: SegmentationNetwork
+    classes: ClassInfo
+    iteration: int
+    file: Path
+
+
+def trained_network(folder: RunFolder, *, weights: str = "last") -> TrainedNetwork:
+    """All that is needed is in the folder: its config, and its weights with the names of their classes."""
+    file = weights_file(folder, weights)
+    config, about = load_config(folder.config), weights_about(file)
+    classes = ClassInfo(tuple(about["classes"]), tuple((r, g, b) for r, g, b in about["palette"]))
+    network = build_model(
+        config.model, len(classes), feature_channels=feature_channels(config), seed=config.train.seed
+    )
+    assert isinstance(network, SegmentationNetwork)
+    try:
+        load_weights(network, file, strict=True)
+    except UserError as error:
+        raise UserError(
+            f"not the weights of a network of {len(classes)} classes as in {folder.config}: {error}"
+        ) from error
+    return TrainedNetwork(config, network.eval(), classes, int(about["iteration"]), file)
+
+
+def weights_file(folder: RunFolder, weights: str) -> Path:
+    if weights not in WEIGHTS:
+        raise UserError(f"weights: got {weights!r}, needs {' or '.join(WEIGHTS)}")
+    if weights == "best":
+        if not folder.best_weights.is_file():
+            raise UserError(f"{folder.path} kept no best weights (train.best_on does): use the last ones")
+        return folder.best_weights
+    if not folder.weights.is_file():
+        raise UserError(f"{folder.path} has no weights yet: train it to its first evaluation")
+    return folder.weights
+
+
+def weights_about(file: Path) -> Mapping[str, Any]:
+    """What the header of a weights file says: classes, palette, iteration."""
+    try:
+        with safe_open(file, framework="pt") as content:
+            return dict(json.loads((content.metadata() or {})["recoseg"]))
+    except (SafetensorError, ValueError) as error:
+        raise UserError(f"{file}: not a readable weights file ({error}); copy it again") from error
+    except KeyError:
+        raise UserError(f"{file}: does not name its classes; only weights that recoseg trained do") from None

@@ -1,0 +1,182 @@
+"""Label images with the network of a run.
+
+IMAGES are files, folders (with their sub-folders) or patterns such as
+"photos/**/*.jpg". For each image, at its size, OUT gets
+
+  labels/NAME.png         the class of each pixel, as its index; viewers show
+                          the colours of the classes
+  overlays/NAME.jpg       the image under these colours
+  confidence/NAME.png     --confidence: the probability of that class, in 16
+                          bits, 65535 for certainty
+  probabilities/NAME.npy  --probabilities: those of all classes, as float16
+                          (classes, height, width)
+
+and classes.json with the names and colours of the classes. Files that cannot
+be read are listed and left out; the exit code is then 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from recoseg.predict.image_list import ImageFile
+    from recoseg.predict.output_folder import OutputFolder
+    from recoseg.predict.predictor import Predictor
+
+SECONDS_BETWEEN_LINES = 5.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (__doc__ or "").partition("\n\n")[2]
+    parser.add_argument("run_folder", metavar="RUN", help="a run folder")
+    parser.add_argument("images", metavar="IMAGES", nargs="+", help="files, folders, patterns")
+    parser.add_argument("-o", "--out", metavar="OUT", required=True, help="the folder for the results")
+    parser.add_argument("--confidence", action="store_true", help="write how sure the network is")
+    parser.add_argument(
+        "--probabilities", action="store_true", help="write the probabilities of all classes (large)"
+    )
+    parser.add_argument("--no-overlay", dest="overlay", action="store_false", help="write no overlays")
+    parser.add_argument("--weights", choices=("last", "best"), default="last", help="default: last")
+    parser.add_argument(
+        "--window",
+        type=int,
+        metavar="N",
+        help="show larger images through blended windows of N pixels (default: only those of over 2 "
+        "megapixels)",
+    )
+    parser.add_argument(
+        "--overlap",
+        type=float,
+        default=0.25,
+        metavar="F",
+        help="share of a window that the next one has in common with it (default 0.25)",
+    )
+    parser.add_argument("--flip", action="store_true", help="average with the flipped image's prediction")
+    parser.add_argument(
+        "--scales",
+        type=float,
+        nargs="+",
+        default=[1.0],
+        metavar="S",
+        help="average over these sizes, such as 0.75 1 1.25",
+    )
+    parser.add_argument(
+        "--device", default="auto", metavar="NAME", help="cpu, cuda, cuda:1, mps (default auto)"
+    )
+    existing = parser.add_mutually_exclusive_group()
+    existing.add_argument("--resume", action="store_true", help="leave out images whose results are in OUT")
+    existing.add_argument("--overwrite", action="store_true", help="replace results that are in OUT")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """1 if any image could not be read."""
+    from rich.console import Console
+
+    from recoseg.builders.load import load
+    from recoseg.predict.image_list import find_images
+    from recoseg.predict.output_folder import OutputFolder
+
+    output = OutputFolder(
+        path=Path(arguments.out),
+        overlay=arguments.overlay,
+        confidence=arguments.confidence,
+        probabilities=arguments.probabilities,
+    )
+    images = find_images(arguments.images, out=output.path)
+    predictor = load(
+        arguments.run_folder,
+        weights=arguments.weights,
+        device=arguments.device,
+        window=arguments.window,
+        overlap=arguments.overlap,
+        flip=arguments.flip,
+        scales=arguments.scales,
+    )
+    made_by = {
+        "weights": digest(arguments.run_folder, arguments.weights),
+        "looks": predictor.looks.name(len(predictor.classes)),
+    }
+    todo = output.prepare(
+        images, predictor.classes, made_by, resume=arguments.resume, overwrite=arguments.overwrite
+    )
+    if len(todo) < len(images):
+        print(
+            f"{len(images) - len(todo)} of {len(images)} images have their results in {output.path} already"
+        )
+    if not todo:
+        print("nothing is left to do")
+        return 0
+    return predict_and_tell(predictor, todo, output, Console(stderr=True, highlight=False))
+
+
+def digest(run_folder: str, weights: str) -> str:
+    """Tells weights apart."""
+    from recoseg.builders.load import weights_file
+    from recoseg.train.run_folder import RunFolder
+
+    with weights_file(RunFolder.open(Path(run_folder)), weights).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def predict_and_tell(
+    predictor: Predictor, images: Sequence[ImageFile], output: OutputFolder, console: Console
+) -> int:
+    from rich.text import Text
+
+    from recoseg.predict.many import predict_many
+
+    start, num_unread = time.monotonic(), 0
+    with progress_of(console, len(images)) as progress:
+        for problem in predict_many(predictor, images, output, progress=progress):
+            num_unread += 1
+            console.print(Text(f"left out: {problem}"), soft_wrap=True)
+    num_done = len(images) - num_unread
+    print(f"{counted(num_done)} labelled, {speed(num_done, start)}: {output.path}")
+    if num_unread:
+        print(f"{num_unread} of {counted(len(images))} could not be read")
+    return 1 if num_unread else 0
+
+
+def counted(images: int) -> str:
+    return f"{images} image{'' if images == 1 else 's'}"
+
+
+def speed(done: float, start: float) -> str:
+    each_second = done / max(time.monotonic() - start, 1e-9)
+    return f"{each_second:.{0 if each_second >= 100 else 2}f} images/s"
+
+
+@contextmanager
+def progress_of(console: Console, total: int) -> Iterator[Callable[[float], None]]:
+    """What to call with the number of images done: a bar on a terminal, now and then a line elsewhere."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    start = last = time.monotonic()
+    if console.is_terminal:
+        columns = (
+            TextColumn("{task.fields[done]}/{task.total} images"),
+            BarColumn(bar_width=None),
+            TextColumn("{task.fields[speed]}"),
+            TimeRemainingColumn(),
+        )
+        with Progress(*columns, console=console, transient=True, expand=True) as bar:
+            task = bar.add_task("", total=total, done=0, speed="")
+            yield lambda done: bar.update(task, completed=done, done=int(done), speed=speed(done, start))
+        return
+
+    def line(done: float) -> None:
+        nonlocal last
+        if time.monotonic() - last >= SECONDS_BETWEEN_LINES:
+            last = time.monotonic()
+            console.print(f"{done:.1f} of {counted(total)}, {speed(done, start)}")
+
+    yield line

@@ -1,0 +1,1 @@
+"""A trained network on images that it has never seen."""

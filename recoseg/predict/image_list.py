@@ -1,0 +1,115 @@
+"""Files, folders and patterns -> the images that are meant, each with a name for its results."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from glob import glob, has_magic
+from pathlib import Path
+
+from recoseg.data.folder.listing import walk
+from recoseg.data.image_files import image_suffixes
+from recoseg.errors import UserError
+
+
+@dataclass(frozen=True)
+class ImageFile:
+    """An image, as it was given, and the name of its results: a path without a suffix below their folder."""
+
+    path: Path
+    name: Path
+
+
+@dataclass(frozen=True)
+class Source:
+    """What one word stands for: files, all below `root`."""
+
+    root: Path
+    files: Sequence[Path]
+    is_folder: bool = False
+
+
+def find_images(words: Sequence[str | Path], *, out: Path) -> list[ImageFile]:
+    """The images that the words name, each once, in the order of the words.
+
+    Sub-folders are kept: names are relative to the folder that all the words have in common. Nothing may be
+    taken from `out` or written between the images.
+    """
+    sources = [source_of(str(word)) for word in words]
+    refuse_results_among_images(sources, out)
+    files = list(dict.fromkeys(located(file) for one in sources for file in one.files))
+    shared = os.path.commonpath([located(one.root) for one in sources])
+    return [
+        ImageFile(as_given(file), name) for file, name in zip(files, names_of(files, shared), strict=True)
+    ]
+
+
+def source_of(word: str) -> Source:
+    path = Path(word)
+    if path.is_dir():
+        files = walk(path)
+        if not files:
+            raise UserError(f"no images in {word}, nor in its sub-folders; files are told by their suffix")
+        return Source(path, files, is_folder=True)
+    if os.path.lexists(path):
+        return Source(path.parent, [path])  # named itself: also without an image's suffix
+    if has_magic(word):
+        return pattern_source(word)
+    raise UserError(f"there is no file or folder {word}")
+
+
+def pattern_source(word: str) -> Source:
+    """What the shell would make of it; folders among it are searched, files that are no images left out."""
+    matches = [Path(match) for match in sorted(glob(word, recursive=True))]  # noqa: PTH207
+    files = [file for match in matches for file in ([match] if match.is_file() else walk(match))]
+    images = [file for file in files if file.suffix.lower() in image_suffixes()]
+    if not images:
+        raise UserError(f"no image matches {word}")
+    plain = Path(*before_magic(Path(word).parts[:-1]))
+    return Source(plain, images)
+
+
+def before_magic(parts: Sequence[str]) -> Iterator[str]:
+    for part in parts:
+        if has_magic(part):
+            return
+        yield part
+
+
+def refuse_results_among_images(sources: Sequence[Source], out: Path) -> None:
+    target = out.resolve()
+    for source in sources:
+        if source.is_folder and target.is_relative_to(source.root.resolve()):
+            raise UserError(
+                f"the output folder {out} is inside the input folder {source.root}, where results would be "
+                "taken for images the next time: choose a folder outside it with -o"
+            )
+        for file in source.files:
+            if file.resolve().is_relative_to(target):
+                raise UserError(
+                    f"the image {file} is inside the output folder {out}: choose another folder with -o"
+                )
+
+
+def names_of(files: Sequence[Path], shared: str) -> list[Path]:
+    """Without the suffix, unless another image would have the same name then."""
+    stems, whole = Counter(file.with_suffix("") for file in files), set(files)
+    return [
+        (
+            file if stems[file.with_suffix("")] > 1 or file.with_suffix("") in whole else file.with_suffix("")
+        ).relative_to(shared)
+        for file in files
+    ]
+
+
+def located(path: Path) -> Path:
+    """Absolute, with links as they are: their names are the ones that people know."""
+    return Path(os.path.normpath(path.absolute()))
+
+
+def as_given(file: Path) -> Path:
+    """Short, for messages: relative to the current folder where it lies below it."""
+    here = Path.cwd()
+    return file.relative_to(here) if file.is_relative_to(here) else file

@@ -1,0 +1,126 @@
+"""The folder of results: what is in it under which name, and what may be replaced."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from recoseg.errors import UserError
+from recoseg.files import whole_file, write_whole
+from recoseg.predict.image_list import ImageFile
+from recoseg.predict.prediction import Prediction
+from recoseg.predict.probabilities_file import ProbabilitiesFile
+from recoseg.types import ClassInfo
+
+LONGEST_JPEG = 65500
+JPEG_QUALITY = 90
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputFolder:
+    """A sub-folder for each kind of result: `labels` always, the others if they are wanted."""
+
+    path: Path
+    overlay: bool = True
+    confidence: bool = False
+    probabilities: bool = False
+
+    def files(self, name: Path) -> dict[str, Path]:
+        """kind -> the file of an image's result; overlays beyond JPEG's size are PNG files in its place."""
+        wanted = {
+            "overlays": self.overlay,
+            "confidence": self.confidence,
+            "probabilities": self.probabilities,
+        }
+        suffixes = {"labels": ".png", "overlays": ".jpg", "confidence": ".png", "probabilities": ".npy"}
+        kinds = ["labels", *(kind for kind, is_wanted in wanted.items() if is_wanted)]
+        return {kind: self.path / kind / name.parent / f"{name.name}{suffixes[kind]}" for kind in kinds}
+
+    def is_done(self, image: ImageFile) -> bool:
+        files = self.files(image.name)
+        if "overlays" in files and not files["overlays"].exists():
+            files["overlays"] = files["overlays"].with_suffix(".png")
+        return all(file.exists() for file in files.values())
+
+    def prepare(
+        self,
+        images: Sequence[ImageFile],
+        classes: ClassInfo,
+        made_by: Mapping[str, object],
+        *,
+        resume: bool = False,
+        overwrite: bool = False,
+    ) -> list[ImageFile]:
+        """Make the folder; returns the images that are to be done.
+
+        Results that are there are never replaced unasked. `made_by` says which weights and options make
+        them, so that `resume` leaves nobody with results of two kinds.
+        """
+        if self.path.exists() and not self.path.is_dir():
+            raise UserError(f"{self.path} is a file; results need a folder: choose another one with -o")
+        about = self.path / "predictions.json"
+        before = read_json(about)
+        if before is not None and before != made_by and not overwrite:
+            differing = ", ".join(key for key, value in made_by.items() if before.get(key) != value)
+            raise UserError(
+                f"{self.path} holds predictions made otherwise (other {differing}): choose another folder "
+                "with -o, or replace them with --overwrite"
+            )
+        done = {image.name for image in images if self.is_done(image)}
+        if done and not (resume or overwrite):
+            raise UserError(
+                f"{self.path} already holds predictions of {len(done)} of these {len(images)} images: "
+                "--resume does the others only, --overwrite all of them again"
+            )
+        self.path.mkdir(parents=True, exist_ok=True)
+        # As in a folder of one's own data, so that labels/ can be learned from.
+        own_data = {"names": classes.names, "palette": classes.palette, "format": "index"}
+        write_whole(self.path / "classes.json", json.dumps(own_data) + "\n")
+        write_whole(about, json.dumps(made_by, indent=2) + "\n")
+        return [image for image in images if overwrite or image.name not in done]
+
+    @contextmanager
+    def probabilities_of(self, name: Path, shape: tuple[int, int, int]) -> Iterator[ProbabilitiesFile | None]:
+        """Where they are to be put, if they are wanted; the file appears when all of them are there."""
+        if not self.probabilities:
+            yield None
+            return
+        path = self.files(name)["probabilities"]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(path) as temporary:
+            yield ProbabilitiesFile(temporary, shape)
+
+    def write(self, name: Path, prediction: Prediction) -> None:
+        """All but the probabilities."""
+        files = self.files(name)
+        for file in files.values():
+            file.parent.mkdir(parents=True, exist_ok=True)
+        if self.overlay:
+            write_overlay(files["overlays"], prediction)
+        if self.confidence:
+            prediction.save_confidence(files["confidence"])
+        prediction.save(files["labels"])
+
+
+def write_overlay(path: Path, prediction: Prediction) -> None:
+    is_jpeg = max(prediction.labels.shape) <= LONGEST_JPEG
+    with whole_file(path if is_jpeg else path.with_suffix(".png")) as temporary:
+        # Into a file by its name: so Pillow lets other threads run while it packs.
+        if is_jpeg:
+            prediction.overlay().save(temporary, "JPEG", quality=JPEG_QUALITY, subsampling=0)
+        else:
+            prediction.overlay().save(temporary, "PNG")
+
+
+def read_json(path: Path) -> dict[str, object] | None:
+    """What an earlier call left; None if there is none, or nobody can read it."""
+    if not os.path.lexists(path):
+        return None
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError):
+        return {}

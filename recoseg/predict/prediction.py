@@ -1,0 +1,71 @@
+"""What a network says of one image."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+
+from recoseg.errors import UserError
+from recoseg.files import whole_file
+from recoseg.predict.png import write_png
+from recoseg.types import ClassInfo
+
+BAND_PIXELS = 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """A class for every pixel of an image, at the image's size.
+
+    `labels[y, x]` is an index into `classes.names` and `classes.palette`; `confidence` is the probability of
+    that class, and `probabilities`, if they were asked for, those of all classes.
+    """
+
+    image: Tensor  # (3, H, W) uint8
+    labels: NDArray[np.uint8]  # (H, W)
+    classes: ClassInfo
+    confidence: NDArray[np.float32] | None = None  # (H, W) in [0, 1]
+    probabilities: NDArray[np.float32] | None = None  # (K, H, W), sum to 1 over K
+
+    def overlay(self, *, opacity: float = 0.5) -> Image.Image:
+        """The image under its classes' colours."""
+        if not 0 <= opacity <= 1:
+            raise UserError(f"opacity: got {opacity:g}, needs a number from 0 (image) to 1 (colours)")
+        under = np.rint(np.arange(256) * (1 - opacity)).astype(np.uint8)
+        over = np.floor(np.array(self.classes.palette) * opacity).astype(np.uint8)  # (K, 3); sums stay < 256
+        height, width = self.labels.shape
+        picture = Image.new("RGB", (width, height))
+        for rows in bands(height, width):
+            band = under[self.image[:, rows].permute(1, 2, 0).numpy()]  # (rows, W, 3)
+            band += over[self.labels[rows]]
+            picture.paste(Image.fromarray(band), (0, rows.start))
+        return picture
+
+    def save(self, path: str | Path) -> None:
+        """The labels as a PNG of class indices, which viewers show in the classes' colours."""
+        if Path(path).suffix.lower() != ".png":
+            raise UserError(f"{path}: labels are saved as PNG; give a name that ends in .png")
+        with whole_file(Path(path)) as temporary, temporary.open("wb") as file:
+            write_png(file, self.labels, palette=self.classes.palette)
+
+    def save_confidence(self, path: str | Path) -> None:
+        """A grey PNG of 16 bits, in which 65535 is certainty."""
+        assert self.confidence is not None
+        height, width = self.labels.shape
+        values = np.empty((height, width), dtype=np.uint16)
+        for rows in bands(height, width):
+            values[rows] = np.rint(self.confidence[rows] * 65535)
+        with whole_file(Path(path)) as temporary, temporary.open("wb") as file:
+            write_png(file, values)
+
+
+def bands(height: int, width: int) -> Iterator[slice]:
+    """Rows to be worked on together: a large image never exists in several copies."""
+    step = max(1, BAND_PIXELS // width)
+    return (slice(top, min(top + step, height)) for top in range(0, height, step))

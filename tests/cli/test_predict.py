@@ -1,0 +1,212 @@
+"""Whole predictions through the command line."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import recoseg as package
+from recoseg.predict.output_folder import OutputFolder
+
+
+@pytest.fixture
+def run(recoseg, small, tmp_path):
+    """A trained run, in the current folder."""
+    outcome = recoseg("train", "--out", "run", *small)
+    assert outcome.code == 0, outcome.err
+    return tmp_path / "run"
+
+
+def results(folder) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_folder_is_labelled(recoseg, run, photos, tmp_path) -> None:
+    outcome = recoseg("predict", "run", "photos/images", "-o", "out")
+    assert outcome.code == 0, outcome.err
+    assert re.search(r"8 images labelled, [\d.]+ images/s: out", outcome.out)
+    names = [f"p{number}" for number in range(8)]
+    assert results(tmp_path / "out") == {
+        "classes.json", "predictions.json", *(f"labels/{name}.png" for name in names),
+        *(f"overlays/{name}.jpg" for name in names),
+    }  # fmt: skip
+    expected = package.load("run")(photos / "images" / "p3.jpg")
+    with Image.open("out/labels/p3.png") as labels:
+        assert np.array_equal(np.asarray(labels), expected.labels)
+        assert labels.size == Image.open("photos/images/p3.jpg").size
+    classes = json.loads((tmp_path / "out" / "classes.json").read_text())
+    assert tuple(classes["names"]) == expected.classes.names
+
+
+def test_everything_that_can_be_asked_for_is_written(recoseg, run, photos, tmp_path) -> None:
+    outcome = recoseg(
+        "predict", "run", "photos/images/p1.jpg", "-o", "out", "--confidence", "--probabilities",
+        "--no-overlay", "--window", 32, "--overlap", 0.5, "--flip", "--scales", 0.5, 1,
+    )  # fmt: skip
+    assert outcome.code == 0, outcome.err
+    assert results(tmp_path / "out") == {
+        "classes.json", "predictions.json", "labels/p1.png", "confidence/p1.png", "probabilities/p1.npy",
+    }  # fmt: skip
+    model = package.load("run", window=32, overlap=0.5, flip=True, scales=[0.5, 1])
+    expected = model("photos/images/p1.jpg", probabilities=True)
+    assert np.load("out/probabilities/p1.npy") == pytest.approx(expected.probabilities, abs=1e-3)
+    with Image.open("out/confidence/p1.png") as confidence:
+        assert np.asarray(confidence) / 65535 == pytest.approx(expected.confidence, abs=1e-4)
+    looks = json.loads((tmp_path / "out" / "predictions.json").read_text())["looks"]
+    assert looks == "windows of 32, overlap 0.5, flipped, scales 0.5 1"
+
+
+def test_images_of_all_kinds_keep_their_size(recoseg, run, tmp_path) -> None:
+    folder = tmp_path / "kinds"
+    folder.mkdir()
+    for mode in ("1", "L", "P", "RGB", "RGBA", "I;16"):
+        Image.new(mode, (9, 5)).save(folder / f"{mode.replace(';', '')}.png")
+    Image.new("CMYK", (9, 5)).save(folder / "cmyk.jpg")
+    Image.new("RGB", (1, 1), (9, 9, 9)).save(folder / "one_pixel.png")
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.new("RGB", (9, 5)).save(folder / "lying.jpg", exif=exif)
+    assert recoseg("predict", "run", "kinds", "-o", "out").code == 0
+    sizes = {path.stem: Image.open(path).size for path in (tmp_path / "out" / "labels").iterdir()}
+    assert sizes.pop("one_pixel") == (1, 1)
+    assert sizes.pop("lying") == (5, 9), "as a viewer shows it"
+    assert set(sizes.values()) == {(9, 5)}
+    assert len(sizes) == 7
+
+
+def test_a_damaged_file_is_told_and_the_others_are_done(recoseg, run, photos, tmp_path) -> None:
+    content = (photos / "images" / "p4.jpg").read_bytes()
+    (photos / "images" / "p4.jpg").write_bytes(content[:-200])
+    outcome = recoseg("predict", "run", "photos/images", "-o", "out")
+    assert outcome.code == 1
+    assert "left out: photos/images/p4.jpg: damaged or cut short" in outcome.err
+    assert "7 images labelled" in outcome.out
+    assert "1 of 8 images could not be read" in outcome.out
+    assert len(list((tmp_path / "out" / "labels").iterdir())) == 7
+
+
+def test_a_call_that_ended_early_is_gone_on_with(recoseg, run, photos, tmp_path, monkeypatch) -> None:
+    write, done = OutputFolder.write, []
+
+    def full(self, name, prediction) -> None:
+        if len(done) == 3:
+            raise OSError(28, "No space left on device")
+        done.append(name)
+        write(self, name, prediction)
+
+    monkeypatch.setattr(OutputFolder, "write", full)
+    ended = recoseg("predict", "run", "photos/images", "-o", "out")
+    assert (ended.code, ended.err) == (1, "recoseg: No space left on device\n")
+    monkeypatch.setattr(OutputFolder, "write", write)
+    refused = recoseg("predict", "run", "photos/images", "-o", "out")
+    assert refused.code == 1
+    assert "out already holds predictions of 3 of these 8 images: --resume" in refused.err
+    first = (tmp_path / "out" / "labels" / f"{done[0]}.png").stat().st_mtime_ns
+    resumed = recoseg("predict", "run", "photos/images", "-o", "out", "--resume")
+    assert resumed.code == 0, resumed.err
+    assert "3 of 8 images have their results in out already" in resumed.out
+    assert "5 images labelled" in resumed.out
+    assert (tmp_path / "out" / "labels" / f"{done[0]}.png").stat().st_mtime_ns == first
+    assert recoseg("predict", "run", "photos/images", "-o", "out", "--overwrite").code == 0
+    assert (tmp_path / "out" / "labels" / f"{done[0]}.png").stat().st_mtime_ns > first
+    again = recoseg("predict", "run", "photos/images", "-o", "out", "--resume")
+    assert (again.code, "nothing is left to do" in again.out) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["photos/images", "-o", "photos/images/out"], "is inside the input folder photos/images"),
+        (["photos/images/p1.jpg", "-o", "photos"], "p1.jpg is inside the output folder photos"),
+        (["nowhere.jpg", "-o", "out"], "there is no file or folder nowhere.jpg"),
+        (["photos/*.gif", "-o", "out"], "no image matches photos/*.gif"),
+        (["photos/images", "-o", "small_network.py"], "small_network.py is a file"),
+        (["photos/images"], "the following arguments are required: -o/--out"),
+        (["photos/images", "-o", "out", "--window", "5"], "window: got 5"),
+        (["photos/images", "-o", "out", "--device", "abacus"], "device: 'abacus' cannot be used here"),
+        (["photos/images", "-o", "out", "--weights", "best"], "kept no best weights"),
+        (["photos/images", "-o", "out", "--resume", "--overwrite"], "not allowed with"),
+    ],
+)
+def test_mistakes_are_one_line_and_leave_nothing(recoseg, run, photos, tmp_path, words, message) -> None:
+    before = results(tmp_path)
+    outcome = recoseg("predict", "run", *words)
+    assert outcome.code == 1
+    assert message in outcome.err
+    assert outcome.err.count("\n") == 1
+    assert results(tmp_path) == before
+
+
+def test_a_folder_that_must_not_be_written_is_named(recoseg, run, photos, monkeypatch) -> None:
+    def refuse(self, *_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr("pathlib.Path.mkdir", refuse)
+    outcome = recoseg("predict", "run", "photos/images", "-o", "out")
+    assert (outcome.code, outcome.err) == (1, "recoseg: out: Permission denied\n")
+
+
+def test_a_run_without_weights_says_so(recoseg, run, photos) -> None:
+    (run / "weights.safetensors").unlink()
+    outcome = recoseg("predict", "run", "photos/images", "-o", "out")
+    assert (outcome.code, "has no weights yet" in outcome.err) == (1, True)
+
+
+def test_a_copied_run_predicts_without_its_data(recoseg, photos, tmp_path, small) -> None:
+    trained = recoseg("train", "--out", "run", "--data", "photos", *small[4:])
+    assert trained.code == 0, trained.err
+    shutil.move(tmp_path / "photos" / "images", tmp_path / "elsewhere")
+    shutil.rmtree(tmp_path / "photos")
+    shutil.move(tmp_path / "run", tmp_path / "copied")
+    outcome = recoseg("predict", "copied", "elsewhere", "-o", "out")
+    assert outcome.code == 0, outcome.err
+    assert "8 images labelled" in outcome.out
+
+
+def test_a_network_of_transformers_predicts(recoseg, photos, tmp_path) -> None:
+    transformers = pytest.importorskip("transformers", reason="needs the package transformers")
+    config = transformers.SegformerConfig(
+        hidden_sizes=[8, 16, 16, 16], depths=[1] * 4, num_attention_heads=[1, 1, 2, 2],
+        decoder_hidden_size=16, num_labels=7,
+    )  # fmt: skip
+    transformers.SegformerForSemanticSegmentation(config).save_pretrained(tmp_path / "segformer")
+    trained = recoseg(
+        "train", "--out", "run", "--model=transformers", "--model.checkpoint=segformer", "--data.height=40",
+        "--data.width=44", "--data.num-train=4", "--data.num-val=2", "--augment.crop=36",
+        "--train.iterations=1", "--train.labelled-per-step=2",
+    )  # fmt: skip
+    assert trained.code == 0, trained.err
+    outcome = recoseg("predict", "run", "photos/images", "-o", "out")
+    assert outcome.code == 0, outcome.err
+
+
+def test_every_line_of_the_guide_runs(recoseg, run, photos, repository, tmp_path) -> None:
+    guide = (repository / "docs" / "predicting.md").read_text(encoding="utf-8")
+    (tmp_path / "runs").mkdir()
+    run.rename(tmp_path / "runs" / "leaves")
+    shutil.copytree(photos / "images", tmp_path / "holiday")
+    shutil.rmtree(photos)
+    (tmp_path / "holiday").rename(photos)
+    Image.new("RGB", (40, 30)).save(photos / "a.jpg")
+    Image.new("RGB", (40, 30)).save(photos / "b.png")
+    commands = [
+        shlex.split(line)
+        for block in re.findall(r"^```bash\n(.*?)^```", guide, flags=re.S | re.M)
+        for line in block.splitlines()
+    ]
+    assert len(commands) >= 3
+    for name, *words in commands:
+        assert name == "recoseg"
+        outcome = recoseg(*words)
+        assert outcome.code == 0, outcome.err
+    code = "\n".join(re.findall(r"^```python\n(.*?)^```", guide, flags=re.S | re.M))
+    exec(compile(code, "predicting.md", "exec"), {})
+    assert Image.open(tmp_path / "overlay.png").size == (40, 30)
+    options = set(re.findall(r"^\| `(--[\w-]+)", guide, flags=re.M))
+    assert options == set(re.findall(r"(--[\w-]+)", recoseg("predict", "--help").out)) - {"--help", "--out"}

@@ -1,0 +1,111 @@
+"""Results lie where they are looked for, and nothing is replaced unasked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from recoseg.data.folder.dataset import Folder
+from recoseg.errors import UserError
+from recoseg.predict import output_folder as output_module
+from recoseg.predict.image_list import ImageFile
+from recoseg.predict.output_folder import OutputFolder
+
+MADE_BY = {"weights": "abc", "looks": "whole image"}
+IMAGES = [ImageFile(Path("a.jpg"), Path("a")), ImageFile(Path("sub/b.jpg"), Path("sub/b"))]
+
+
+def files_below(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_each_kind_has_its_folder(tmp_path, brightest, noise) -> None:
+    output = OutputFolder(path=tmp_path / "out", confidence=True, probabilities=True)
+    prediction = brightest()(noise(5, 7))
+    output.prepare(IMAGES, prediction.classes, MADE_BY)
+    output.write(Path("sub/b"), prediction)
+    with output.probabilities_of(Path("sub/b"), (3, 5, 7)) as target:
+        target[:, 0:5, 0:7] = np.full((3, 5, 7), 0.25)
+    assert files_below(tmp_path / "out") == {
+        "classes.json", "predictions.json", "labels/sub/b.png", "overlays/sub/b.jpg", "confidence/sub/b.png",
+        "probabilities/sub/b.npy",
+    }  # fmt: skip
+    with Image.open(tmp_path / "out/labels/sub/b.png") as labels:
+        assert np.array_equal(np.asarray(labels), prediction.labels)
+    with Image.open(tmp_path / "out/overlays/sub/b.jpg") as overlay:
+        assert overlay.size == (7, 5)
+    saved = np.load(tmp_path / "out/probabilities/sub/b.npy")
+    assert saved.dtype == np.float16
+    assert (saved == 0.25).all()
+
+
+def test_labels_and_classes_are_a_dataset_of_ones_own(tmp_path, brightest, noise, colours) -> None:
+    output = OutputFolder(path=tmp_path / "out")
+    prediction = brightest()(noise(40, 40))
+    output.prepare(IMAGES, colours, MADE_BY)
+    for name in ("a", "sub/b"):
+        output.write(Path(name), prediction)
+        path = tmp_path / "out" / "images" / f"{name}.png"
+        path.parent.mkdir(parents=True)
+        Image.fromarray(noise(40, 40)).save(path)
+    dataset = Folder(root=tmp_path / "out")
+    assert dataset.classes == colours
+    assert np.array_equal(dataset.labels("a").numpy(), prediction.labels)
+
+
+def test_unfinished_probabilities_leave_no_file(tmp_path) -> None:
+    output = OutputFolder(path=tmp_path, probabilities=True)
+    with pytest.raises(KeyboardInterrupt), output.probabilities_of(Path("a"), (3, 5, 7)):
+        raise KeyboardInterrupt
+    assert files_below(tmp_path) == set()
+
+
+def test_results_are_replaced_only_when_asked(tmp_path, brightest, noise, colours) -> None:
+    output = OutputFolder(path=tmp_path / "out")
+    assert output.prepare(IMAGES, colours, MADE_BY) == IMAGES
+    output.write(Path("a"), brightest()(noise(5, 7)))
+    with pytest.raises(UserError, match=r"predictions of 1 of these 2 images: --resume .* --overwrite"):
+        output.prepare(IMAGES, colours, MADE_BY)
+    assert output.prepare(IMAGES, colours, MADE_BY, resume=True) == IMAGES[1:]
+    assert output.prepare(IMAGES, colours, MADE_BY, overwrite=True) == IMAGES
+    assert output.prepare(IMAGES[1:], colours, MADE_BY) == IMAGES[1:], "others may join"
+
+
+def test_an_image_that_lacks_a_kind_of_result_is_not_done(tmp_path, brightest, noise, colours) -> None:
+    OutputFolder(path=tmp_path).write(Path("a"), brightest()(noise(5, 7)))
+    with_confidence = OutputFolder(path=tmp_path, confidence=True)
+    assert with_confidence.prepare(IMAGES[:1], colours, MADE_BY, resume=True) == IMAGES[:1]
+
+
+def test_results_of_two_kinds_are_not_mixed(tmp_path, colours) -> None:
+    output = OutputFolder(path=tmp_path)
+    output.prepare(IMAGES, colours, MADE_BY)
+    other = {**MADE_BY, "looks": "windows of 512"}
+    for resume in (False, True):
+        with pytest.raises(UserError, match=r"made otherwise \(other looks\).*--overwrite"):
+            output.prepare(IMAGES, colours, other, resume=resume)
+    assert json.loads((tmp_path / "predictions.json").read_text()) == MADE_BY
+    assert output.prepare(IMAGES, colours, other, overwrite=True) == IMAGES
+    assert json.loads((tmp_path / "predictions.json").read_text()) == other
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path, colours) -> None:
+    (tmp_path / "out").write_text("mine")
+    with pytest.raises(UserError, match="out is a file"):
+        OutputFolder(path=tmp_path / "out").prepare(IMAGES, colours, MADE_BY)
+    assert (tmp_path / "out").read_text() == "mine"
+
+
+def test_overlays_that_no_jpeg_can_hold_are_png(tmp_path, brightest, noise, monkeypatch, colours) -> None:
+    monkeypatch.setattr(output_module, "LONGEST_JPEG", 6)
+    output = OutputFolder(path=tmp_path)
+    prediction = brightest()(noise(5, 7))
+    output.write(Path("a"), prediction)
+    with Image.open(tmp_path / "overlays" / "a.png") as overlay:
+        assert np.array_equal(np.asarray(overlay), np.asarray(prediction.overlay()))
+    assert output.is_done(IMAGES[0])
+    assert not output.is_done(IMAGES[1])
