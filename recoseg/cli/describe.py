@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = f"recoseg describe {USAGE} [options]"
     add_dataset(parser)
     parser.add_argument("--split", metavar="FILE", help="a split file: show what it leaves visible")
-    parser.add_argument("--picture", metavar="FILE", help="a PNG of partial labels to write")
+    parser.add_argument("--picture", metavar="FILE", help="a .png, .svg or .pdf of partial labels to write")
     parser.add_argument("--image", metavar="KEY", help="the picture's image (default: one with most classes)")
     parser.add_argument("--force", action="store_true", help="write over an existing picture")
     add_workers(parser)
@@ -67,13 +67,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def require_useful(arguments: argparse.Namespace) -> None:
     """What can be said of the options before any file is read."""
+    from recoseg.figures.sheet import require_ending
+
     require_workers(arguments.workers)
     for name in ("image", "force"):
         if getattr(arguments, name) and not arguments.picture:
             raise UserError(f"--{name} has no effect without --picture")
     if arguments.picture:
-        if Path(arguments.picture).suffix.lower() != ".png":
-            raise UserError(f"--picture {arguments.picture}: the picture is a PNG; name it so")
+        require_ending(Path(arguments.picture))
         require_writable(Path(arguments.picture), force=arguments.force, option="--picture")
 
 
@@ -151,7 +152,7 @@ def draw(
     path: Path, dataset: Dataset, split: LabelSplit | None, counter: ClassCounter, key: str | None
 ) -> None:
     """The figure of partial labels, of the image `key` or of one that shows most classes."""
-    from recoseg.report.partial_labels import draw_partial_labels
+    from recoseg.figures.partial_labels import draw_partial_labels
     from recoseg.splits.few_pixels import draw_points
 
     keys = split.labelled if split else tuple(labelled(dataset, "train"))

@@ -95,7 +95,7 @@ def test_the_picture_has_four_panels_in_the_classes_colours(recoseg, stripes, tm
     ("words", "message"),
     [
         (["--split", "none.json"], "no split file at none.json"),
-        (["--picture", "x.jpg"], "the picture is a PNG"),
+        (["--picture", "x.jpg"], "a picture's name ends in .png, .svg, .pdf"),
         (["--image", "s1"], "--image has no effect without --picture"),
         (["--force"], "--force has no effect without --picture"),
         (["--picture", "x.png", "--image", "nobody"], "no labelled training image has this key"),

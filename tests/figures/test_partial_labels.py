@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from PIL import Image
 
-from recoseg.report.partial_labels import draw_partial_labels, panel, text_colour
+from recoseg.figures.partial_labels import draw_partial_labels, panel
 from recoseg.types import ClassInfo
 
 CLASSES = ClassInfo(("road", "sky"), ((200, 0, 0), (0, 0, 200)))
@@ -51,9 +51,3 @@ def test_the_figure_shows_every_panel_and_names_every_class(tmp_path) -> None:
     assert sizes[0][0] >= 4 * 400
     assert sizes[1][0] >= 5 * 400  # a panel more for a share that is not the paper's
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["a.png", "b.png"]
-
-
-def test_names_can_be_read_on_any_colour() -> None:
-    assert text_colour((0, 0, 0)) == "white"
-    assert text_colour((255, 255, 255)) == "black"
-    assert text_colour((220, 220, 0)) == "black"

@@ -1,0 +1,49 @@
+"""The survey of a trained run over its validation images, made once and kept in the run's folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import suppress
+from pathlib import Path
+
+from recoseg.builders.runs import TrainedRun
+from recoseg.data.worker_processes import Progress
+from recoseg.evaluate.survey import Survey, survey
+from recoseg.files import write_whole
+
+FORMAT = 1
+"""Counted up when a survey holds something new: older files are then made again."""
+
+
+def surveyed(run: TrainedRun, *, progress: Progress | None = None) -> Survey:
+    """From survey.json if it was made from the same weights and images; else made now, and kept there."""
+    path, made_from = run.folder.survey, origin(run)
+    kept = read_survey(path, made_from)
+    if kept is not None:
+        return kept
+    made = survey(run.model, run.dataset, run.val_keys, device=run.device, progress=progress)
+    with suppress(OSError):  # somebody else's folder, or a full disk: then it is made again next time
+        write_whole(path, json.dumps({"made_from": made_from, **made.as_plain()}) + "\n")
+    return made
+
+
+def origin(run: TrainedRun) -> dict[str, object]:
+    """What a survey depends on."""
+    keys = "\n".join(run.val_keys)
+    return {
+        "format": FORMAT,
+        "weights": hashlib.sha256(run.folder.weights.read_bytes()).hexdigest(),
+        "dataset": run.dataset.fingerprint(),
+        "subset": "val",
+        "images": hashlib.sha256(keys.encode(errors="surrogateescape")).hexdigest(),
+    }
+
+
+def read_survey(path: Path, made_from: dict[str, object]) -> Survey | None:
+    """The survey in the file; None if there is none, it is of something else, or cannot be read."""
+    try:
+        plain = json.loads(path.read_text(encoding="utf-8"))
+        return Survey.from_plain(plain) if plain["made_from"] == made_from else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,1 @@
+"""What `recoseg picture` can draw, one small module a kind."""

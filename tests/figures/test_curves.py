@@ -1,0 +1,55 @@
+"""Charts of scores and losses over iterations."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from matplotlib.figure import Figure
+
+from recoseg.figures.curves import LINES, Chart, draw_chart, draw_curves, place_names
+
+
+def test_every_chart_has_its_title_and_every_run_its_name(tmp_path, texts) -> None:
+    charts = [
+        Chart("Mean IoU", [[(10, 0.1), (20, 0.3)], [(10, 0.2)]], percent=True),
+        Chart("Loss", [[(5, 2.0), (20, 1.0)], []]),
+    ]
+    draw_curves(tmp_path / "a.svg", ["one", "two"], charts)
+    said = texts(tmp_path / "a.svg")
+    assert {"Mean IoU", "Loss", "one", "two", "0 %", "iteration"} <= set(said)
+    draw_curves(tmp_path / "b.svg", ["one"], [Chart("Loss", [[(5, 2.0)]])])
+    assert "one" not in texts(tmp_path / "b.svg")  # alone it needs no legend
+
+
+def test_lines_of_a_run_have_one_colour_and_one_kind_of_dashes_of_their_own(tmp_path) -> None:
+    figure = Figure()
+    axes = figure.add_subplot()
+    draw_chart(axes, Chart("Loss", [[(1, 1.0), (2, 2.0)], [], [(1, 3.0)]]), last=2)
+    first, third = axes.get_lines()
+    assert (first.get_color(), third.get_color()) == (LINES[0][0], LINES[2][0])
+    assert (first.get_xydata().tolist(), third.get_xydata().tolist()) == ([[1, 1], [2, 2]], [[1, 3]])
+    assert len({colour for colour, _ in LINES}) == len({str(dashes) for _, dashes in LINES}) == len(LINES)
+
+
+@pytest.mark.parametrize(("values", "bottom"), [([1.0, 3.0], 0), ([0.0, 0.0], 0), ([-1.0, 3.0], None)])
+def test_heights_compare_from_zero_unless_a_value_is_below(values, bottom) -> None:
+    axes = Figure().add_subplot()
+    draw_chart(axes, Chart("Loss", [list(enumerate(values))]), last=2)
+    lowest, highest = axes.get_ylim()
+    assert lowest == bottom if bottom is not None else lowest < -1
+    assert highest >= max(values)
+
+
+def test_many_long_names_take_several_rows() -> None:
+    rows = place_names([f"a run with a long name {number}" for number in range(7)], 8.0)
+    assert [number for row in rows for _, number, _ in row] == list(range(7))
+    assert len(rows) > 1
+    assert all(len(row) >= 1 for row in rows)
+
+
+def test_ten_runs_and_seven_charts_fit(tmp_path) -> None:
+    charts = [Chart(f"part {k}", [[(1, k), (1000, 2.0)] for _ in range(10)]) for k in range(7)]
+    draw_curves(tmp_path / "a.svg", [f"run {k}" for k in range(10)], charts)
+    text = (tmp_path / "a.svg").read_text()
+    assert len(re.findall(r">part \d<", text)) == 7
