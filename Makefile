@@ -5,19 +5,22 @@ RUN := .venv/bin/python
 INSTALL := $(RUN) -m pip install --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check format bench clean
+.PHONY: help demo test test-slow test-browser check format bench clean
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
 
 demo: .venv/installed  ## train on the embedded data and write a page about it
 	@$(RUN) -m recoseg demo
 
 test: .venv/installed-tests  ## the whole test suite, with coverage
-	@$(RUN) -m pytest -n auto -m "not slow" --cov --cov-report=term
+	@$(RUN) -m pytest -n auto -m "not slow and not browser" --cov --cov-report=term
 
 test-slow: .venv/installed-tests  ## the tests that take minutes or need real data
 	@$(RUN) -m pytest -m slow
+
+test-browser: .venv/installed-tests  ## the page in a real Chromium, where one is installed
+	@$(RUN) -m pytest -m browser
 
 check: .venv/installed-tests  ## formatting, lint and types
 	@$(RUN) -m ruff format --check .

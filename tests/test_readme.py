@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
+import recoseg
 from recoseg.cli.main import main
 
 REPOSITORY = Path(__file__).parents[1]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 SHORT = [
-    "--augment.crop=32", "--model.decoder-width=8", "--train.iterations=2", "--train.labelled-per-step=2",
+    "--augment.crop=32", "--model.encoder=resnet10_small", "--model.decoder-width=8", "--train.iterations=2",
+    "--train.labelled-per-step=2",
 ]  # fmt: skip
 FEW_SCENES = ["--data.height=32", "--data.width=32", "--data.num-train=24", "--data.num-val=2"]
 
@@ -39,9 +42,12 @@ def own_images(folder: Path) -> None:
         Image.fromarray(labels * 200).convert("RGB").save(folder / "images" / f"{number}.jpg")
         if number < 4:
             Image.fromarray(labels).save(folder / "labels" / f"{number}.png")
+    (folder.parent / "photos").mkdir()
+    Image.new("RGB", (40, 30)).save(folder.parent / "photos" / "a.jpg")
+    Image.new("RGB", (40, 30)).save(folder.parent / "photo.jpg")
 
 
-def test_every_recoseg_command_runs_as_written(tmp_path, monkeypatch, capsys) -> None:
+def test_every_command_and_the_prediction_run_as_written(tmp_path, monkeypatch, capsys) -> None:
     """In the README's order, since later ones use what earlier ones made; only shorter."""
     monkeypatch.chdir(tmp_path)
     own_images(tmp_path / "my_images")
@@ -53,6 +59,10 @@ def test_every_recoseg_command_runs_as_written(tmp_path, monkeypatch, capsys) ->
         assert main(words) == 0, (words, capsys.readouterr().err)
     assert (tmp_path / "compared.html").is_file()
     assert (tmp_path / "runs" / "first" / "report" / "index.html").is_file()
+    assert any((tmp_path / "masks").rglob("a*.png"))
+    values: dict[str, Any] = {"recoseg": recoseg}
+    exec(next(block for block in blocks("python") if "recoseg.load" in block), values)
+    assert values["prediction"].labels.shape == values["prediction"].confidence.shape == (30, 40)
 
 
 def test_every_make_target_exists() -> None:
@@ -67,7 +77,7 @@ def test_all_commands_are_of_a_known_kind() -> None:
 
 
 def test_the_python_block_is_the_tested_example() -> None:
-    (block,) = blocks("python")
+    block = next(block for block in blocks("python") if "RegionalContrast" in block)
     assert block.strip() in (REPOSITORY / "examples" / "own_loop.py").read_text(encoding="utf-8")
 
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 TAKES_SETTINGS = True
+KEEPS_MEMORY = True
 
 TEACHER = [
     "--method", "mean_teacher", "--method.mix", "classmix", "--method.student_pass", "together",
@@ -50,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
         trainer = new_run(configs.load("demo", [*words, *arguments.settings]), out / name)
         trainer.run(console)
         runs.append(trainer.folder.path)
-    page = write_report(runs, out / "index.html", title="recoseg demo")
+    page = write_report(runs, out / "index.html", title="recoseg demo", console=console)
     print_table(runs, console)
     console.print(f"done; open the page: {page.resolve().as_uri()}", highlight=False, soft_wrap=True)
     return 0

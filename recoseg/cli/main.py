@@ -6,11 +6,12 @@ import argparse
 import errno
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import NoReturn
 
 from recoseg.errors import UserError
+from recoseg.kept_memory import keep_freed_memory
 from recoseg.lookup import did_you_mean
 
 COMMANDS = {
@@ -18,13 +19,18 @@ COMMANDS = {
     "train": "recoseg.cli.train",
     "status": "recoseg.cli.status",
     "report": "recoseg.cli.report",
+    "evaluate": "recoseg.cli.evaluate",
+    "predict": "recoseg.cli.predict",
+    "picture": "recoseg.cli.picture",
+    "export": "recoseg.cli.export",
     "check": "recoseg.cli.check",
     "prepare": "recoseg.cli.prepare",
     "split": "recoseg.cli.split",
     "describe": "recoseg.cli.describe",
 }
 """name -> module: its docstring's first line is its help, and it has `add_arguments(parser)` and
-`run(arguments) -> exit code`.
+`run(arguments) -> exit code`. With `TAKES_SETTINGS` it takes settings of a run too; with `KEEPS_MEMORY` it
+does one step after another, which need the same memory.
 
 These modules import nothing heavy at their top, so that help answers at once.
 """
@@ -49,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
     try:
-        return dispatch(words)
+        return dispatch(words, own_process=argv is None)
     except KeyboardInterrupt as interrupt:
         print(f"\nrecoseg: {str(interrupt) or 'interrupted'}", file=sys.stderr)
         return 130
@@ -64,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
 
 
-def dispatch(words: list[str]) -> int:
+def dispatch(words: list[str], *, own_process: bool) -> int:
     parser = Parser(
         prog="recoseg",
         description="Semantic segmentation from very few labels.",
@@ -77,6 +83,8 @@ def dispatch(words: list[str]) -> int:
         raise UserError(f"unknown command {words[0]!r}{did_you_mean(words[0], COMMANDS)}")
     for name, path in COMMANDS.items():
         module = importlib.import_module(path)
+        if words[:1] == [name]:
+            require_known_kind(words, getattr(module, "KINDS", {}))
         about = summary(module)
         command = commands.add_parser(
             name,
@@ -86,13 +94,25 @@ def dispatch(words: list[str]) -> int:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         module.add_arguments(command)
-        command.set_defaults(run=module.run, takes_settings=getattr(module, "TAKES_SETTINGS", False))
+        command.set_defaults(
+            run=module.run,
+            takes_settings=getattr(module, "TAKES_SETTINGS", False),
+            keeps_memory=getattr(module, "KEEPS_MEMORY", False),
+        )
     arguments, rest = parser.parse_known_args(words)
     if rest and not arguments.takes_settings:
         raise UserError(f"unexpected argument {rest[0]!r}; see recoseg {words[0]} --help")
     arguments.settings = rest
+    if own_process and arguments.keeps_memory:
+        keep_freed_memory()
     code: int = arguments.run(arguments)
     return code
+
+
+def require_known_kind(words: Sequence[str], kinds: Mapping[str, str]) -> None:
+    """A command may have commands of its own, in a table KINDS."""
+    if kinds and len(words) > 1 and not words[1].startswith("-") and words[1] not in kinds:
+        raise UserError(f"unknown {words[0]} {words[1]!r}{did_you_mean(words[1], kinds)}")
 
 
 def summary(module: ModuleType) -> str:

@@ -6,10 +6,23 @@ The runs must be of datasets with the same classes; the pictures are the first r
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recoseg.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from recoseg.data.base import Dataset
+    from recoseg.report.run_view import RunView
+    from recoseg.train.run_folder import RunFolder
 
 NUM_PICTURES = 6
+
+KEEPS_MEMORY = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,40 +30,100 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="FILE", help="the page to write (default: report/index.html in the first run)"
     )
+    parser.add_argument(
+        "--pictures",
+        metavar="N",
+        default=str(NUM_PICTURES),
+        help=f"validation images to show, evenly spaced (default: {NUM_PICTURES})",
+    )
+
+
+def number_of_pictures(text: str) -> int:
+    if not text.isdigit():
+        raise UserError(f"--pictures: got {text!r}, needs a whole number, 0 for none")
+    return int(text)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from rich.console import Console
+
     paths = [Path(path) for path in arguments.runs]
-    page = write_report(paths, Path(arguments.out) if arguments.out else None)
+    page = write_report(
+        paths,
+        Path(arguments.out) if arguments.out else None,
+        num_pictures=number_of_pictures(arguments.pictures),
+        console=Console(stderr=True),
+    )
     print(f"page: {page}")
     return 0
 
 
-def write_report(paths: Sequence[Path], page: Path | None = None, *, title: str | None = None) -> Path:
-    """The page about these run folders; returns where it is."""
-    from recoseg.builders.runs import trained_run
-    from recoseg.report.page import write_page
-    from recoseg.report.pictures import spread, take_pictures
-    from recoseg.report.run_view import view_run
+def write_report(
+    paths: Sequence[Path],
+    page: Path | None = None,
+    *,
+    title: str | None = None,
+    num_pictures: int = NUM_PICTURES,
+    console: Console | None = None,
+) -> Path:
+    """The page about these run folders; returns where it is. `console` shows how far it is."""
+    from rich.console import Console
+
+    from recoseg.builders.data import build_dataset, val_keys
+    from recoseg.config.load import load
+    from recoseg.report.page import require_same_classes, write_page
+    from recoseg.report.pictures import spread
     from recoseg.train.run_folder import RunFolder
 
-    runs = [trained_run(RunFolder.open(path)) for path in paths]
-    first = runs[0]
-    views = []
-    for other in runs:
-        pictures = take_pictures(
-            other.model, first.dataset, spread(first.val_keys, NUM_PICTURES), other.device
-        )
-        views.append(
-            view_run(
-                other.folder,
-                name=other.folder.path.name,
-                classes=other.dataset.classes,
-                pictures=pictures,
-                command=f"recoseg train --config {other.folder.config}",
-            )
-        )
-    page = page or first.folder.page
+    console = console or Console(quiet=True)
+    folders = [RunFolder.open(path) for path in paths]
+    datasets = [build_dataset(load(folder.config).data) for folder in folders]
+    names = distinct_names(paths)
+    require_same_classes([(name, dataset.classes) for name, dataset in zip(names, datasets, strict=True)])
+    shown = datasets[0]
+    keys = spread(val_keys(shown), num_pictures)
+    views = [view(folder, name, shown, keys, console) for folder, name in zip(folders, names, strict=True)]
+    page = page or folders[0].page
     page.parent.mkdir(parents=True, exist_ok=True)
-    write_page(page, views, title=title or " and ".join(view.name for view in views))
+    write_page(page, views, title=title or listed(names))
     return page
+
+
+def listed(names: Sequence[str]) -> str:
+    """a; a and b; a, b and c."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def distinct_names(paths: Sequence[Path]) -> list[str]:
+    """The names of the folders, or their whole paths where two have the same name."""
+    names = [path.resolve().name for path in paths]
+    return names if len(set(names)) == len(names) else [str(path) for path in paths]
+
+
+def view(folder: RunFolder, name: str, shown: Dataset, keys: Sequence[str], console: Console) -> RunView:
+    """A run as the page shows it; one without weights has neither a survey nor pictures."""
+    from recoseg.builders.runs import trained_run
+    from recoseg.builders.survey import surveyed
+    from recoseg.cli.check import progress_of
+    from recoseg.config.describe import describe_method, describe_model
+    from recoseg.config.load import load
+    from recoseg.report.pictures import take_pictures
+    from recoseg.report.run_view import view_run
+
+    config = load(folder.config)
+    survey, pictures = None, []
+    if folder.weights.is_file():
+        trained = trained_run(folder)
+        with progress_of(console, doing=f"looking at {name}", did=f"{name}: looked at") as progress:
+            survey = surveyed(trained, progress=progress)
+        pictures = take_pictures(trained.model, shown, keys, trained.device)
+    return view_run(
+        folder,
+        name=name,
+        classes=shown.classes,
+        method=describe_method(config),
+        network=describe_model(config.model),
+        pictures=pictures,
+        command=f"recoseg train --config {shlex.quote(str(folder.config))}",
+        survey=survey,
+    )

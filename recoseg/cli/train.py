@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from recoseg.train.trainer import Trainer
 
 TAKES_SETTINGS = True
+KEEPS_MEMORY = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,13 +44,14 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         config = configs.load(arguments.config, words)
     with processes(config.train.device):
-        console = Console(quiet=not is_first(), markup=False)
+        writes = is_first()
+        console = Console(quiet=not writes, markup=False)
         trainer = resumed(config, arguments.resume) if arguments.resume else new(config, arguments.out)
         folder = trainer.folder
         trainer.run(console)
-        if is_first():
-            page = write_report([folder.path])
-            console.print(f"run folder: {folder.path}\npage:       {page}", highlight=False, soft_wrap=True)
+    if writes:  # on its own: the other processes are done
+        page = write_report([folder.path], console=console)
+        console.print(f"run folder: {folder.path}\npage:       {page}", highlight=False, soft_wrap=True)
     return 0
 
 

@@ -7,7 +7,7 @@ paper, light and dark. Labels hang outside the plot, in the margins that the sty
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -16,6 +16,9 @@ from recoseg.report.numbers import count
 
 MOST_POINTS = 120
 """A line with more is drawn through the means of neighbours."""
+
+MOST_DOTS = 12
+"""A line with more has a dot at its end alone."""
 
 Point = tuple[float, float]
 
@@ -74,18 +77,32 @@ def thinned(points: Sequence[Point], most: int = MOST_POINTS) -> list[Point]:
 
 
 def line_chart(
-    lines: Iterable[Line], *, heading: str, show: Callable[[float], str], until: float = 0
+    lines: Iterable[Line],
+    *,
+    heading: str,
+    show: Callable[[float], str],
+    until: float = 0,
+    marks: Mapping[str, float] | None = None,
 ) -> Markup:
-    """A figure of `lines`, at least to iteration `until`; `show` writes a value of the vertical axis."""
+    """A figure of `lines`, at least to iteration `until`; `show` writes a value of the vertical axis.
+
+    `marks` are values with a name, drawn as dashed lines across.
+    """
     drawn = [Line(line.name, line.run, thinned(line.points)) for line in lines if line.points]
     caption = tag("figcaption", tag("h3", heading), tag("span", "by iteration", class_="muted"))
     if not drawn:
         return tag("figure", caption, tag("p", "Nothing recorded yet.", class_="muted"), class_="plot")
-    frame = Frame.around([point for line in drawn for point in line.points], until=until)
+    marks = marks or {}
+    spanned = [
+        *(point for line in drawn for point in line.points),
+        *((0.0, value) for value in marks.values()),
+    ]
+    frame = Frame.around(spanned, until=until)
     last = "; ".join(f"{line.name} {show(line.points[-1][1])}" for line in drawn)
     picture = tag(
         "svg",
         *axes(frame, show),
+        *(part for name, value in marks.items() for part in mark(name, value, frame)),
         tag(
             "svg", *(stroke(line, frame) for line in drawn), viewBox="0 0 100 100", preserveAspectRatio="none"
         ),
@@ -109,6 +126,12 @@ def axes(frame: Frame, show: Callable[[float], str]) -> Iterable[Markup]:
         yield tag("text", count(tick), x=x, y="100%", dy="1.7em", text_anchor="middle")
 
 
+def mark(name: str, value: float, frame: Frame) -> Iterable[Markup]:
+    y = f"{frame.y(value)}%"
+    yield tag("line", x1="0", x2="100%", y1=y, y2=y, class_="mark")
+    yield tag("text", name, x="100%", y=y, dy="-.4em", text_anchor="end", class_="mark-name")
+
+
 def stroke(line: Line, frame: Frame) -> Markup:
     path = "M" + "L".join(f"{frame.x(x)} {frame.y(y)}" for x, y in line.points)
     return tag("path", d=path, class_=run_colour(line.run), vector_effect="non-scaling-stroke")
@@ -116,7 +139,7 @@ def stroke(line: Line, frame: Frame) -> Markup:
 
 def dots(line: Line, frame: Frame) -> Iterable[Markup]:
     """All points of a short line; only the last of one with many."""
-    marked = line.points if len(line.points) <= 30 else line.points[-1:]
+    marked = line.points if len(line.points) <= MOST_DOTS else line.points[-1:]
     for x, y in marked:
         yield tag("circle", cx=f"{frame.x(x)}%", cy=f"{frame.y(y)}%", r="3", class_=run_colour(line.run))
 

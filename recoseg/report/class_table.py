@@ -1,8 +1,8 @@
-"""A row for each class: its share of the pixels, and the IoU and accuracy of every run."""
+"""A row for each class: its share of the pixels, and the scores of every run."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from recoseg.report.markup import Markup, joined, legend, run_colour, tag, unseen
 from recoseg.report.numbers import hundredths
@@ -11,20 +11,38 @@ from recoseg.report.run_view import RunView
 ABSENT = "absent, left out of the mean"
 WAITING = "not evaluated yet"
 
-COLUMNS = (("class", "Class"), ("share", "Pixels, %"), ("iou", "IoU, %"), ("accuracy", "Accuracy, %"))
-"""Sort key and heading."""
+Score = Callable[[RunView, int], float | None]
+
+SCORES: dict[str, tuple[str, Score]] = {
+    "iou": ("IoU, %", lambda run, index: run.class_score("iou", index)),
+    "accuracy": ("Accuracy, %", lambda run, index: run.class_score("class_accuracy", index)),
+    "boundary-iou": ("Boundary IoU, %", lambda run, index: run.class_score("iou", index, at_boundary=True)),
+    "boundary-f": ("Boundary F, %", lambda run, index: run.class_score("f_score", index, at_boundary=True)),
+}
+"""Sort key -> heading, and the score of a class in a run. The first is drawn as a bar."""
 
 
 def class_table(runs: Sequence[RunView]) -> Markup:
     """The table, or a word that there is nothing to show yet."""
     if not any(run.scores for run in runs):
         return tag("p", "No run has been evaluated yet.", class_="muted")
-    heads = (tag("th", text, scope="col", data_key=key, class_=f"{key}-column") for key, text in COLUMNS)
-    rows = (class_row(index, runs) for index in range(len(runs[0].classes)))
+    scores = shown_scores(runs)
+    columns = {"class": "Class", "share": "Pixels, %"} | {key: SCORES[key][0] for key in scores}
+    heads = (
+        tag("th", text, scope="col", data_key=key, class_=f"{key}-column") for key, text in columns.items()
+    )
+    rows = (class_row(index, runs, scores) for index in range(len(runs[0].classes)))
     content = tag("thead", tag("tr", *heads)), tag("tbody", *rows)
     if len(runs) == 1:
-        return tag("table", *content, class_="classes")
-    return joined([choice_of_run(runs), tag("table", *content, class_="classes several")])
+        return tag("table", *content, class_="classes sortable")
+    table = tag("table", *content, class_="classes sortable several", data_chooser="sort-run")
+    return joined([choice_of_run(runs), table])
+
+
+def shown_scores(runs: Sequence[RunView]) -> list[str]:
+    """Those at boundaries only where some run has them."""
+    has_boundary = any(run.boundary for run in runs)
+    return [key for key in SCORES if has_boundary or not key.startswith("boundary")]
 
 
 def choice_of_run(runs: Sequence[RunView]) -> Markup:
@@ -38,25 +56,24 @@ def choice_of_run(runs: Sequence[RunView]) -> Markup:
     return tag("div", legend(run.name for run in runs), chooser, class_="controls")
 
 
-def class_row(index: int, runs: Sequence[RunView]) -> Markup:
+def class_row(index: int, runs: Sequence[RunView], scores: Sequence[str]) -> Markup:
     """A class; the row carries its numbers for sorting, as `iou-0` of the first run and so on."""
     classes = runs[0].classes
     share = pixel_share(index, runs)
     name = tag("th", colour_box(classes.palette[index]), classes.names[index], scope="row")
-    bars = (bar(run, number, index, alone=len(runs) == 1) for number, run in enumerate(runs))
-    accuracies = (tag("div", hundredths(value)) for value in numbers(index, runs, "class_accuracy"))
-    values = sort_values("iou", numbers(index, runs, "iou"))
-    values |= sort_values("accuracy", numbers(index, runs, "class_accuracy"))
-    cells = [tag("td", hundredths(share), class_="number share-column"), tag("td", *bars)]
-    return tag(
-        "tr",
-        name,
-        *cells,
-        tag("td", *accuracies, class_="number"),
-        data_class=classes.names[index],
-        data_share=share,
-        **values,
-    )
+    sort_by: dict[str, float | None] = {}
+    cells = [tag("td", hundredths(share), class_="number share-column", data_label="Pixels")]
+    for key in scores:
+        heading, score = SCORES[key]
+        values = [score(run, index) for run in runs]
+        sort_by |= sort_values(key.replace("-", "_"), values)
+        if key == "iou":
+            bars = (bar(run, number, values[number], alone=len(runs) == 1) for number, run in enumerate(runs))
+            cells.append(tag("td", *bars, class_="bars"))
+        else:
+            texts = (tag("div", hundredths(value)) for value in values)
+            cells.append(tag("td", *texts, class_="number", data_label=heading.removesuffix(", %")))
+    return tag("tr", name, *cells, data_class=classes.names[index], data_share=share, **sort_by)
 
 
 def sort_values(name: str, values: Sequence[float | None]) -> dict[str, float | None]:
@@ -65,14 +82,8 @@ def sort_values(name: str, values: Sequence[float | None]) -> dict[str, float | 
     return {f"data_{name}_{i}": value for i, value in enumerate(values)} | {f"data_{name}_gain": gain}
 
 
-def numbers(index: int, runs: Sequence[RunView], score: str) -> list[float | None]:
-    """The `score` of class `index` in every run."""
-    return [run.scores[score][index] if run.scores else None for run in runs]
-
-
-def bar(run: RunView, number: int, index: int, *, alone: bool) -> Markup:
+def bar(run: RunView, number: int, value: float | None, *, alone: bool) -> Markup:
     """The IoU as a bar and a number, or why there is none."""
-    value = run.scores["iou"][index] if run.scores else None
     whose = Markup() if alone else unseen(f"{run.name}: ")
     if value is None:
         reason = ABSENT if run.scores else WAITING

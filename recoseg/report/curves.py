@@ -13,11 +13,19 @@ from recoseg.report.run_view import RunView
 
 NOT_PARTS = {"iteration", "lr", "loss", "stats", "seconds", "waited"}
 
+CHANCE_LEVEL = "contrast_chance_level"
+SHARES = {
+    "contrast_accuracy": "Contrast accuracy",
+    "contrast_hard_share": "Hard pixels",
+}
+"""Stats that are shares, and the headings of their charts."""
+
 
 def curves(runs: Sequence[RunView]) -> Markup:
     names = legend(run.name for run in runs) if len(runs) > 1 else Markup()
     parts = loss_parts(runs)
     small = [loss_chart(runs, part, f"Loss: {part}") for part in parts] if len(parts) > 1 else []
+    small += [share_chart(runs, name, heading) for name, heading in SHARES.items() if has_stat(runs, name)]
     return tag(
         "div",
         names,
@@ -33,7 +41,28 @@ def score_chart(runs: Sequence[RunView]) -> Markup:
 
 def loss_chart(runs: Sequence[RunView], part: str, heading: str) -> Markup:
     lines = [Line(run.name, number, curve(run.losses, part)) for number, run in enumerate(runs)]
-    return line_chart(lines, heading=heading, show=plain, until=last_iteration(runs))
+    marks = chance_level(runs) if part == "contrast" else {}
+    return line_chart(lines, heading=heading, show=plain, until=last_iteration(runs), marks=marks)
+
+
+def share_chart(runs: Sequence[RunView], name: str, heading: str) -> Markup:
+    lines = [Line(run.name, number, curve(stats(run), name)) for number, run in enumerate(runs)]
+    return line_chart(lines, heading=heading, show=percent_of_axis, until=last_iteration(runs))
+
+
+def chance_level(runs: Sequence[RunView]) -> dict[str, float]:
+    """What the contrast's loss is when keys cannot be told apart; runs with other numbers of keys differ."""
+    levels = sorted({y for run in runs for _, y in curve(stats(run), CHANCE_LEVEL)})
+    return {"chance level" if len(levels) == 1 else f"chance level {plain(y)}": y for y in levels}
+
+
+def has_stat(runs: Sequence[RunView], name: str) -> bool:
+    return any(curve(stats(run), name) for run in runs)
+
+
+def stats(run: RunView) -> list[dict[str, Any]]:
+    """What the log tells beside losses, with its iteration."""
+    return [{"iteration": line["iteration"], **line["stats"]} for line in run.losses if line.get("stats")]
 
 
 def last_iteration(runs: Sequence[RunView]) -> int:

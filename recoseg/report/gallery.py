@@ -1,4 +1,7 @@
-"""Pictures: each image beside its truth and every run's prediction; a switch shows overlays or errors."""
+"""Pictures that flip in place: image, truth, prediction, confidence, errors, and where runs differ.
+
+Paper, and a browser without scripts, show all views side by side.
+"""
 
 from __future__ import annotations
 
@@ -7,30 +10,51 @@ from collections.abc import Sequence
 import torch
 
 from recoseg.report.class_table import colour_box
-from recoseg.report.label_images import error_map_uri, label_map_uri, photo_uri, share_right, shown_size
+from recoseg.report.label_images import (
+    confidence_uri,
+    difference,
+    difference_map_uri,
+    error_map_uri,
+    label_map_uri,
+    photo_uri,
+    share_right,
+    shown_size,
+)
 from recoseg.report.markup import Markup, joined, run_colour, tag
 from recoseg.report.numbers import percent
 from recoseg.report.run_view import Picture, RunView
 from recoseg.types import IGNORE, ClassInfo
 
-VIEWS = (("labels", "Labels"), ("overlay", "Over the image"), ("errors", "Errors"))
-"""What the switch offers: its value, which the style sheet knows, and its name."""
+VIEWS = {
+    "side": "Side by side",
+    "image": "Image",
+    "truth": "Truth",
+    "prediction": "Prediction",
+    "confidence": "Confidence",
+    "errors": "Errors",
+}
+"""What the switch offers, which the style sheet knows too; their keys are 0, 1, 2, ..."""
+DIFFERENCE = "difference"
+"""One more where there are several runs."""
 
 PIXELATED_BELOW = 400
 """A map narrower than this is enlarged on most screens, and then its pixels should stay sharp."""
 
 
 def gallery(runs: Sequence[RunView]) -> Markup:
-    """All pictures of all runs, those of one image in a row."""
+    """All pictures of all runs, those of one image together."""
     rows = pictures_by_key(runs)
     if not rows:
         return tag("p", "No pictures were taken.", class_="muted")
     shown = [picture for row in rows.values() for picture in row if picture]
+    alone = len(runs) == 1
+    begin = "side" if alone else "prediction"
     pictures = (picture_row(key, row, runs) for key, row in rows.items())
     return joined(
         [
-            tag("div", class_legend(shown, runs[0].classes), view_switch(), class_="controls"),
-            tag("div", *pictures, id="gallery", data_view="labels"),
+            view_switch(begin, several=not alone),
+            key_of_colours(shown, runs),
+            tag("div", *pictures, id="gallery", class_="alone" if alone else None, data_view="side"),
         ]
     )
 
@@ -43,64 +67,109 @@ def pictures_by_key(runs: Sequence[RunView]) -> dict[str, list[Picture | None]]:
 
 
 def picture_row(key: str, row: Sequence[Picture | None], runs: Sequence[RunView]) -> Markup:
+    """The image and its truth are in the first tile; page.js lends them to the others."""
     first = next(picture for picture in row if picture)
-    photo, truth = photo_uri(first.image), label_map_uri(first.truth, runs[0].classes)
-    tiles = [
-        tile("Image", layer(photo, f"Image {key}", first, "photo")),
-        tile("Truth", layer(truth, f"True labels of {key}", first, "map"), class_="labels"),
-        *(prediction_tile(picture, number, runs) for number, picture in enumerate(row)),
+    shared = [
+        layer("image", photo_uri(first.image), f"Image {key}", first),
+        layer("truth", label_map_uri(first.truth, runs[0].classes), f"True labels of {key}", first),
     ]
-    columns = tag("div", *tiles, class_="tiles", style=f"--tiles:{len(tiles)}")
+    tiles = (tile(number, row, runs, shared if number == 0 else []) for number in range(len(runs)))
+    columns = tag(
+        "div",
+        *tiles,
+        class_="tiles",
+        style=f"--tiles:{len(runs)}",
+        tabindex="0",
+        role="group",
+        aria_label=f"{key}: left and right change the view",
+    )
     return tag("article", tag("h3", key, class_="key"), columns, class_="picture")
 
 
-def prediction_tile(picture: Picture | None, number: int, runs: Sequence[RunView]) -> Markup:
-    run = runs[number]
-    colour = tag("span", class_="dash") if len(runs) > 1 else Markup()
-    name = tag("span", colour, run.name if len(runs) > 1 else "Prediction")
-    if picture is None:
-        return tile(name, tag("p", "no picture", class_="muted"))
-    labels = label_map_uri(picture.prediction, run.classes)
-    errors = error_map_uri(picture.truth, picture.prediction)
-    right = share_right(picture.truth, picture.prediction)
-    return tile(
-        name,
-        layer(labels, f"Prediction of {run.name} for {picture.key}, {percent(right)} right", picture, "map"),
-        layer(errors, "", picture, "wrong"),
-        note=f"{percent(right)} right",
-        class_=f"labels prediction {run_colour(number)}",
+def tile(
+    number: int, row: Sequence[Picture | None], runs: Sequence[RunView], shared: Sequence[Markup]
+) -> Markup:
+    run, picture = runs[number], row[number]
+    name = (
+        Markup() if len(runs) == 1 else tag("span", tag("span", class_="dash"), run.name, class_="run-name")
     )
+    if picture is None:
+        layers, note = [*shared, tag("p", "no picture", class_="muted")], ""
+    else:
+        layers = [*shared, *own_layers(picture, run)]
+        right, sure = share_right(picture.truth, picture.prediction), picture.confidence.float().mean() / 255
+        note = f"{percent(right)} right, {percent(float(sure))} sure"
+    if len(runs) > 1:
+        layers.append(difference_layer(row[0], picture, runs[0].name))
+    caption = tag("figcaption", name, tag("span", note, class_="muted"))
+    frame = tag("div", *layers, class_="frame")
+    return tag("figure", frame, caption, class_=f"tile {run_colour(number)}")
 
 
-def tile(name: str, *layers: Markup, note: str = "", class_: str = "") -> Markup:
-    caption = tag("figcaption", name, tag("span", note, class_="muted") if note else Markup())
-    return tag("figure", tag("div", *layers, class_="frame"), caption, class_=f"tile {class_}".strip())
+def own_layers(picture: Picture, run: RunView) -> list[Markup]:
+    key = picture.key
+    labels = label_map_uri(picture.prediction, run.classes)
+    confidence = confidence_uri(picture.confidence)
+    errors = error_map_uri(picture.truth, picture.prediction)
+    return [
+        layer("prediction", labels, f"Prediction of {run.name} for {key}", picture),
+        layer("confidence", confidence, f"Confidence of {run.name} for {key}", picture),
+        layer("errors", errors, f"Errors of {run.name} for {key}", picture),
+    ]
 
 
-def layer(uri: str, alt: str, picture: Picture, kind: str) -> Markup:
-    height, width = picture.truth.shape
-    wide, high = shown_size(height, width)
-    sharp = " sharp" if kind != "photo" and wide < PIXELATED_BELOW else ""
-    return tag("img", src=uri, alt=alt, width=wide, height=high, class_=kind + sharp)
+def difference_layer(first: Picture | None, other: Picture | None, first_name: str) -> Markup:
+    """A run against the first; the first itself has nothing to show there."""
+    if first is None or other is None or first is other:
+        text = "the others are compared with this run" if first is other else "nothing to compare"
+        return tag("p", text, class_="layer muted", data_view=DIFFERENCE)
+    uri = difference_map_uri(difference(first.truth, first.prediction, other.prediction))
+    return layer(DIFFERENCE, uri, f"Difference to {first_name} for {other.key}", other)
 
 
-def view_switch() -> Markup:
-    """Radio buttons: the arrow keys work on them as they are, and the script adds a key and a click."""
+def layer(view: str, uri: str, alt: str, picture: Picture) -> Markup:
+    wide, high = shown_size(*picture.truth.shape)
+    sharp = "sharp" if view not in {"image", "confidence"} and wide < PIXELATED_BELOW else None
+    image = tag("img", src=uri, alt=alt, width=wide, height=high, class_=sharp)
+    name = VIEWS.get(view, "Difference")
+    sheet = tag("div", image, class_="sheet")
+    return tag("div", sheet, tag("span", name, class_="name"), class_="layer", data_view=view)
+
+
+def view_switch(begin: str, *, several: bool) -> Markup:
+    """Radio buttons: the arrow keys work on them as they are; page.js adds keys and clicks."""
+    views = VIEWS | ({DIFFERENCE: "Difference"} if several else {})
     choices = (
         tag(
             "label",
-            tag("input", type="radio", name="view", value=value, checked=not number),
-            tag("span", name),
+            tag("input", type="radio", name="view", value=value, checked=value == begin),
+            tag("span", name, tag("kbd", str(number))),
         )
-        for number, (value, name) in enumerate(VIEWS)
+        for number, (value, name) in enumerate(views.items())
     )
-    hint = tag("span", "click a picture or press ", tag("kbd", "v"), class_="muted hint")
     group = tag("fieldset", tag("legend", "Show", class_="unseen"), *choices, class_="switch")
-    return tag("div", group, hint, class_="needs-script view", hidden=True)
+    over = tag("label", tag("input", type="checkbox", id="over"), " labels over the image ", tag("kbd", "o"))
+    hint = tag("span", "Click a picture, or press ", tag("kbd", "←"), " ", tag("kbd", "→"), class_="hint")
+    return tag("div", group, over, hint, class_="needs-script view muted", hidden=True)
+
+
+def key_of_colours(pictures: Sequence[Picture], runs: Sequence[RunView]) -> Markup:
+    """A box for each class that occurs, void if there is any, and what the other views' colours mean."""
+    views = [
+        tag("li", "Confidence 0%", tag("span", class_="viridis"), "100%"),
+        tag("li", tag("span", class_="box wrong"), "error"),
+    ]
+    if len(runs) > 1:
+        meanings = {
+            "better": "only this run right",
+            "worse": f"only {runs[0].name} right",
+            "neither": "both wrong",
+        }
+        views += [tag("li", tag("span", class_=f"box {key}"), text) for key, text in meanings.items()]
+    return joined([class_legend(pictures, runs[0].classes), tag("ul", *views, class_="legend view-legend")])
 
 
 def class_legend(pictures: Sequence[Picture], classes: ClassInfo) -> Markup:
-    """A box for each class that occurs in the pictures, and for void if there is any."""
     maps = [labels.flatten() for picture in pictures for labels in (picture.truth, picture.prediction)]
     found = torch.cat(maps).bincount().nonzero().flatten().tolist()
     items = [tag("li", colour_box(classes.palette[k]), classes.names[k]) for k in found if k < len(classes)]

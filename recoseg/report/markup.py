@@ -44,6 +44,11 @@ def run_colour(index: int) -> str:
     return f"run-{index % 8 + 1}"
 
 
+def run_heading(name: str, index: int, *, level: str = "h3") -> Markup:
+    """A run's name behind a dash of its colour."""
+    return tag(level, tag("span", class_="dash"), name, class_=f"run-name {run_colour(index)}")
+
+
 def legend(names: Iterable[str]) -> Markup:
     """Which colour is which run."""
     items = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recoseg.report.markup import Markup, joined, run_colour, tag
+from recoseg.report.markup import Markup, joined, run_heading, tag
 from recoseg.report.run_view import RunView
 
 
@@ -13,9 +13,7 @@ def origin(runs: Sequence[RunView]) -> Markup:
 
 
 def run_origin(run: RunView, number: int, *, alone: bool) -> Markup:
-    heading = (
-        Markup() if alone else tag("h3", tag("span", class_="dash"), run.name, class_=run_colour(number))
-    )
+    heading = Markup() if alone else run_heading(run.name, number)
     command = tag("pre", tag("code", run.command), class_="command", tabindex="0")
     settings = tag(
         "details", tag("summary", "Settings"), tag("pre", tag("code", run.config_yaml), tabindex="0")

@@ -11,22 +11,32 @@ from string import Template
 from recoseg.errors import UserError
 from recoseg.files import write_whole
 from recoseg.report.class_table import class_table
+from recoseg.report.confusion import confusion
 from recoseg.report.curves import curves
+from recoseg.report.differences import differences
 from recoseg.report.gallery import gallery
 from recoseg.report.markup import Markup, joined, tag
 from recoseg.report.numbers import how_many
 from recoseg.report.origin import origin
+from recoseg.report.relations import relations
 from recoseg.report.run_view import RunView
 from recoseg.report.summary import summary
+from recoseg.types import ClassInfo
 
 SECTIONS = {
     "summary": ("Summary", summary),
     "curves": ("Training", curves),
     "classes": ("Classes", class_table),
+    "differences": ("Differences", differences),
+    "confusion": ("Confusion", confusion),
+    "relations": ("Relations of classes", relations),
     "pictures": ("Pictures", gallery),
     "origin": ("Reproduce", origin),
 }
 """What the page is made of, in order: anchor, heading, and the function that draws it from the runs."""
+
+FOR_SEVERAL = {"differences"}
+"""Sections that one run alone does not have."""
 
 
 def write_page(path: Path, runs: Sequence[RunView], *, title: str) -> None:
@@ -35,14 +45,15 @@ def write_page(path: Path, runs: Sequence[RunView], *, title: str) -> None:
 
 
 def page(runs: Sequence[RunView], *, title: str) -> str:
-    check_comparable(runs)
-    sections = joined(section(anchor, heading, draw(runs)) for anchor, (heading, draw) in SECTIONS.items())
+    require_same_classes([(run.name, run.classes) for run in runs])
+    wanted = {key: value for key, value in SECTIONS.items() if len(runs) > 1 or key not in FOR_SEVERAL}
+    sections = joined(section(anchor, heading, draw(runs)) for anchor, (heading, draw) in wanted.items())
     return Template(part("page.html")).substitute(
         title=escape(title),
         subtitle=escape(subtitle(runs)),
         style=part("page.css"),
         script=part("page.js"),
-        links=joined(tag("a", heading, href=f"#{anchor}") for anchor, (heading, _) in SECTIONS.items()),
+        links=joined(tag("a", heading, href=f"#{anchor}") for anchor, (heading, _) in wanted.items()),
         sections=sections,
     )
 
@@ -60,16 +71,19 @@ def section(anchor: str, heading: str, content: Markup) -> Markup:
 def subtitle(runs: Sequence[RunView]) -> str:
     """Which run, or how many."""
     who = runs[0].name if len(runs) == 1 else how_many(len(runs), "run")
-    return f"{who} · {how_many(len(runs[0].classes), 'class')}"
+    networks = {run.network for run in runs}
+    network = f" · {networks.pop()}" if len(runs) > 1 and len(networks) == 1 else ""
+    return f"{who} · {how_many(len(runs[0].classes), 'class')}{network}"
 
 
-def check_comparable(runs: Sequence[RunView]) -> None:
-    """Runs share a page only if their classes mean the same."""
+def require_same_classes(runs: Sequence[tuple[str, ClassInfo]]) -> None:
+    """Runs, by name, share a page only if their classes mean the same."""
     if not runs:
         raise UserError("a page needs at least one run")
-    for run in runs[1:]:
-        if run.classes != runs[0].classes:
-            raise UserError(f"{run.name!r} has other classes than {runs[0].name!r}: give each its own page")
+    first, classes = runs[0]
+    for name, others in runs[1:]:
+        if others != classes:
+            raise UserError(f"{name!r} has other classes than {first!r}: give each its own page")
 
 
 def part(name: str) -> str:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from torch import Tensor
 
+from recoseg.evaluate.scores_file import scores_as_plain
+from recoseg.evaluate.survey import Survey
 from recoseg.splits.split_file import LabelSplit
 from recoseg.train.run_folder import RunFolder, read_lines
 from recoseg.types import ClassInfo
@@ -21,6 +24,7 @@ class Picture:
     image: Tensor  # (3, H, W) uint8
     truth: Tensor  # (H, W) uint8, IGNORE where a pixel has no label
     prediction: Tensor  # (H, W) uint8
+    confidence: Tensor  # (H, W) uint8: the probability of the predicted class, 255 for 1
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,8 @@ class RunView:
 
     name: str
     classes: ClassInfo
+    method: str
+    network: str
     config_yaml: str
     num_labelled: int
     num_unlabelled: int
@@ -36,12 +42,26 @@ class RunView:
     losses: list[dict[str, Any]]
     pictures: list[Picture]
     command: str
+    survey: Survey | None = None  # None while there are no weights
     pixels: str | None = None  # how many of a class's pixels are labelled in an image; None: all
 
-    @property
+    @cached_property
     def scores(self) -> dict[str, Any] | None:
-        """Those of the last evaluation; None before the first."""
+        """Those of the weights, or else of the last evaluation; None before the first."""
+        if self.survey is not None:
+            return scores_as_plain(self.survey.scores)
         return self.metrics[-1] if self.metrics else None
+
+    def class_score(self, name: str, index: int, *, at_boundary: bool = False) -> float | None:
+        """Of class number `index`; None where it has none, or where nothing was evaluated."""
+        scores = self.boundary if at_boundary else self.scores
+        value: float | None = scores[name][index] if scores else None
+        return value
+
+    @property
+    def boundary(self) -> dict[str, Any] | None:
+        """Scores where classes meet; None where nobody counted them."""
+        return self.scores.get("boundary") if self.scores else None
 
     @property
     def best(self) -> dict[str, Any] | None:
@@ -56,13 +76,23 @@ class RunView:
 
 
 def view_run(
-    folder: RunFolder, *, name: str, classes: ClassInfo, pictures: Sequence[Picture], command: str
+    folder: RunFolder,
+    *,
+    name: str,
+    classes: ClassInfo,
+    method: str,
+    network: str,
+    pictures: Sequence[Picture],
+    command: str,
+    survey: Survey | None = None,
 ) -> RunView:
     """The run in `folder`, with `pictures` of its predictions and the `command` that repeats it."""
     split = LabelSplit.load(folder.split)
     return RunView(
         name=name,
         classes=classes,
+        method=method,
+        network=network,
         config_yaml=folder.config.read_text(encoding="utf-8"),
         num_labelled=len(split.labelled),
         pixels=split.pixels,
@@ -71,4 +101,5 @@ def view_run(
         losses=read_lines(folder.losses),
         pictures=list(pictures),
         command=command,
+        survey=survey,
     )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recoseg.report.markup import Markup, joined, run_colour, tag
+from recoseg.report.markup import Markup, joined, run_heading, tag
 from recoseg.report.numbers import DASH, count, how_many, percent, points
 from recoseg.report.run_view import RunView
 
 
 def summary(runs: Sequence[RunView]) -> Markup:
     shown = facts(runs[0]) if len(runs) == 1 else comparison(runs)
-    return joined([shown, absence_note(runs), *best_notes(runs)])
+    return joined([shown, class_notes(runs), *best_notes(runs)])
 
 
 def best_notes(runs: Sequence[RunView]) -> list[Markup]:
@@ -32,9 +32,16 @@ def best_notes(runs: Sequence[RunView]) -> list[Markup]:
 
 
 def facts(run: RunView) -> Markup:
-    """One run: its numbers, the mean IoU large."""
+    """One run: its numbers, the mean IoU large, and what it was."""
     main, *others = measures(run)
-    return tag("dl", fact(*main, class_="main"), *(fact(*other) for other in others), class_="facts")
+    words = [("Method", run.method), ("Network", run.network)]
+    return tag(
+        "dl",
+        fact(*main, class_="main"),
+        *(fact(*other) for other in others),
+        *(fact(*other, class_="words") for other in words),
+        class_="facts",
+    )
 
 
 def fact(name: str, value: str, *, class_: str | None = None) -> Markup:
@@ -54,8 +61,15 @@ def comparison_row(number: int, runs: Sequence[RunView]) -> Markup:
     (heading, value), *others = measures(runs[number])
     best = value == percent(best_mean_iou(runs)) and mean_iou(runs[number]) is not None
     first = tag("td", tag("strong" if best else "span", value), gain(number, runs), data_label=heading)
-    name = tag("th", tag("span", class_="dash"), runs[number].name, scope="row", class_=run_colour(number))
+    what = tag("small", setting_words(runs[number], runs))
+    name = tag("th", run_heading(runs[number].name, number, level="span"), what, scope="row")
     return tag("tr", name, first, *(tag("td", text, data_label=label) for label, text in others))
+
+
+def setting_words(run: RunView, runs: Sequence[RunView]) -> str:
+    """The method, and the network where runs have different ones."""
+    same_network = len({each.network for each in runs}) == 1
+    return run.method if same_network else f"{run.method}; {run.network}"
 
 
 def gain(number: int, runs: Sequence[RunView]) -> Markup:
@@ -68,10 +82,12 @@ def gain(number: int, runs: Sequence[RunView]) -> Markup:
 
 def measures(run: RunView) -> list[tuple[str, str]]:
     """(what, how much), the most important first."""
-    accuracy = run.scores["accuracy"] if run.scores else None
+    scores, boundary = run.scores or {}, run.boundary or {}
     return [
         ("Mean IoU", percent(mean_iou(run))),
-        ("Pixel accuracy", percent(accuracy)),
+        ("Boundary IoU", percent(boundary.get("mean_iou"))),
+        ("Boundary F", percent(boundary.get("mean_f_score"))),
+        ("Pixel accuracy", percent(scores.get("accuracy"))),
         ("Iterations", count(run.iterations)),
         ("Labelled images", f"{count(run.num_labelled)}{partly(run)}"),
         ("Unlabelled images", count(run.num_unlabelled)),
@@ -105,6 +121,17 @@ def absent(run: RunView) -> list[str]:
     return [name for name, value in zip(run.classes.names, iou, strict=False) if value is None]
 
 
+def never_predicted(run: RunView) -> list[str]:
+    """Classes that have pixels, of which the network found none."""
+    confusion = run.scores["confusion"] if run.scores else []
+    called = [sum(column) for column in zip(*confusion, strict=True)]
+    return [
+        name
+        for name, row, times in zip(run.classes.names, confusion, called, strict=False)
+        if sum(row) and not times
+    ]
+
+
 def standing(runs: Sequence[RunView]) -> str:
     """Who leads, in a sentence."""
     best = best_mean_iou(runs)
@@ -116,13 +143,17 @@ def standing(runs: Sequence[RunView]) -> str:
     return f"{leaders[0]} has the highest mean IoU, {percent(best)}."
 
 
-def absence_note(runs: Sequence[RunView]) -> Markup:
-    """Says which classes the mean leaves out, and why."""
+def class_notes(runs: Sequence[RunView]) -> Markup:
+    """Says which classes the mean leaves out and which were never predicted, and what runs lack."""
     waiting = [run.name for run in runs if not run.scores]
     notes = [f"Not evaluated yet: {', '.join(waiting)}."] if waiting else []
+    if blind := [run.name for run in runs if run.survey is None]:
+        notes.append(f"Without weights, so without pictures and relations of classes: {', '.join(blind)}.")
     for run in runs:
+        whose = f"{run.name}: " if len(runs) > 1 else ""
+        if names := never_predicted(run):
+            notes.append(f"{whose}{how_many(len(names), 'class')} never predicted: {some(names)}.")
         if names := absent(run):
-            whose = f"{run.name}: " if len(runs) > 1 else ""
             left = f"{how_many(len(names), 'class')} in neither truth nor prediction, left out of the mean"
             notes.append(f"{whose}{left}: {some(names)}.")
     return joined(tag("p", note, class_="note") for note in notes)

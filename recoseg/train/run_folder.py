@@ -58,6 +58,16 @@ class RunFolder:
         return self.path / "state.pt"
 
     @property
+    def survey(self) -> Path:
+        """Scores and class relations of the weights, kept for pages and pictures."""
+        return self.path / "survey.json"
+
+    @property
+    def evaluations(self) -> Path:
+        """The folder of the scores that `recoseg evaluate` wrote."""
+        return self.path / "evaluation"
+
+    @property
     def page(self) -> Path:
         return self.path / "report" / "index.html"
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from torch.utils.tensorboard import SummaryWriter
 
 from recoseg.distributed import rank
+from recoseg.evaluate.scores_file import none_if_nan, scores_as_plain
 from recoseg.train.memory import peak_bytes
 from recoseg.train.part_means import PartMeans
 from recoseg.train.progress import ProgressDisplay
@@ -135,17 +136,6 @@ class RunLog:
             self.writer.add_image("mixed", torch.cat(list(pictures), dim=1), done)  # one below the other
 
 
-def scores_as_plain(scores: Scores) -> dict[str, Any]:
-    """Scores for a JSON file; an absent class is null."""
-    return {
-        "mean_iou": none_if_nan(scores.mean_iou),
-        "accuracy": none_if_nan(scores.accuracy),
-        "iou": [none_if_nan(value) for value in scores.iou.tolist()],
-        "class_accuracy": [none_if_nan(value) for value in scores.class_accuracy.tolist()],
-        "confusion": scores.confusion.tolist(),
-    }
-
-
 def mean_stats(output: StepOutput) -> dict[str, float]:
     """The stats of one step, over all processes."""
     means = PartMeans()
@@ -155,7 +145,3 @@ def mean_stats(output: StepOutput) -> dict[str, float]:
 
 def without_nan(values: Mapping[str, float]) -> dict[str, float | None]:
     return {name: none_if_nan(value) for name, value in values.items()}
-
-
-def none_if_nan(value: float) -> float | None:
-    return None if value != value else value

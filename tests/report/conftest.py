@@ -11,9 +11,11 @@ import pytest
 import torch
 
 from recoseg.data.palette import distinct_colours
+from recoseg.evaluate.relations import Relations
+from recoseg.evaluate.scores_file import scores_as_plain
+from recoseg.evaluate.survey import Survey
 from recoseg.report.run_view import Picture, RunView
-from recoseg.train.run_log import scores_as_plain
-from recoseg.types import ClassInfo, Scores
+from recoseg.types import BoundaryScores, ClassInfo, Scores
 
 VOID_ELEMENTS = {"meta", "link", "img", "input"}
 
@@ -99,8 +101,37 @@ def scores_line() -> Callable[..., dict[str, Any]]:
 
 
 @pytest.fixture
-def make_run(scores_line: Callable[..., dict[str, Any]]) -> Callable[..., RunView]:
-    """Three classes, the last absent: IoU 0.6 and 0.5, mean 0.55, accuracy 5/7. Any field can be replaced."""
+def make_survey() -> Callable[..., Survey]:
+    """Of a confusion matrix. For three classes, the last absent: Boundary IoU 3/6 and 1/4, boundary F 1/2 and
+    2/3 (found 10 of 10, right 5 of 10), and a cosine of 0.8 in Z, of -0.25 in R.
+    """
+
+    def survey(confusion: list[list[int]]) -> Survey:
+        if len(confusion) != 3:
+            return Survey(Scores(torch.tensor(confusion)), {}, 4)
+        bands = torch.tensor([[3, 1, 0], [4, 2, 0], [5, 3, 0]])
+        contours = torch.tensor([[10, 10, 0], [5, 10, 0], [10, 10, 0], [5, 5, 0]])
+        boundary = BoundaryScores(bands, contours, torch.tensor(confusion))
+        relations = {"Z": relations_of(0.8), "R": relations_of(-0.25)}
+        return Survey(Scores(torch.tensor(confusion), boundary), relations, 4)
+
+    return survey
+
+
+def relations_of(cosine: float) -> Relations:
+    graph = torch.full((3, 3), float("nan"), dtype=torch.float64)
+    graph[:2, :2] = torch.tensor([[1, cosine], [cosine, 1]])
+    return Relations(graph, torch.tensor([50, 20, 0]))
+
+
+@pytest.fixture
+def make_run(
+    scores_line: Callable[..., dict[str, Any]], make_survey: Callable[..., Survey]
+) -> Callable[..., RunView]:
+    """Three classes, the last absent: IoU 0.6 and 0.5, mean 0.55, accuracy 5/7. Any field can be replaced.
+
+    The survey is that of the last evaluation, unless another is given.
+    """
 
     def run(**replaced: Any) -> RunView:
         fields: dict[str, Any] = {
@@ -116,8 +147,13 @@ def make_run(scores_line: Callable[..., dict[str, Any]]) -> Callable[..., RunVie
             "losses": [loss_line(100, 2.5), loss_line(2000, 0.75)],
             "pictures": [],
             "command": "recoseg train --config run.yaml",
+            "method": "mean_teacher with classmix",
+            "network": "deeplab_v3_plus, resnet101",
         }
-        return RunView(**(fields | replaced))
+        fields |= replaced
+        if "survey" not in fields and fields["metrics"]:
+            fields["survey"] = make_survey(fields["metrics"][-1]["confusion"])
+        return RunView(**fields)
 
     return run
 
@@ -129,14 +165,19 @@ def loss_line(iteration: int, loss: float, **parts: float) -> dict[str, float]:
 
 @pytest.fixture
 def make_picture() -> Callable[..., Picture]:
-    """Upright stripes of every class, and a prediction that is one class further in the upper half."""
+    """Upright stripes of every class, and a prediction that is one class further in the upper half.
+
+    It is sure of the lower half, and half as sure of the upper one.
+    """
 
     def picture(key: str = "street/1", height: int = 8, width: int = 12, num_classes: int = 3) -> Picture:
         truth = (torch.arange(width) * num_classes // width).to(torch.uint8).repeat(height, 1)
         prediction = truth.clone()
         prediction[: height // 2] = (truth[: height // 2] + 1) % num_classes
         image = torch.full((3, height, width), 100, dtype=torch.uint8)
-        return Picture(key, image, truth, prediction)
+        confidence = torch.full((height, width), 255, dtype=torch.uint8)
+        confidence[: height // 2] = 127
+        return Picture(key, image, truth, prediction, confidence)
 
     return picture
 

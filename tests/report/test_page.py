@@ -1,5 +1,6 @@
 """The whole page, as a browser would read it."""
 
+import itertools
 import re
 
 import pytest
@@ -33,17 +34,31 @@ def table_rows(root, class_):
 def test_one_run_shows_the_numbers_of_its_last_evaluation(read_page, make_run):
     assert facts(read_page(make_run())) == {
         "Mean IoU": "55.0%",  # of 0.6 and 0.5
+        "Boundary IoU": "37.5%",  # of 3/6 and 1/4
+        "Boundary F": "58.3%",  # of 1/2 and 2/3
         "Pixel accuracy": "71.4%",  # 100 of 140
         "Iterations": "2,000",
         "Labelled images": "12",
         "Unlabelled images": "1,234",
         "Classes in the mean": "2 of 3",
+        "Method": "mean_teacher with classmix",
+        "Network": "deeplab_v3_plus, resnet101",
     }
 
 
+def notes(root):
+    return [note.text for note in root.one("section", id="summary").all("p", "note")]
+
+
 def test_the_summary_names_the_classes_that_the_mean_leaves_out(read_page, make_run):
-    note = read_page(make_run()).one("p", "note").text
-    assert note == "1 class in neither truth nor prediction, left out of the mean: kangaroo."
+    assert notes(read_page(make_run())) == [
+        "1 class in neither truth nor prediction, left out of the mean: kangaroo."
+    ]
+
+
+def test_the_summary_names_the_classes_that_were_never_predicted(read_page, make_run, scores_line):
+    run = make_run(metrics=[scores_line(1, [[9, 0, 0], [4, 0, 0], [0, 0, 1]])])
+    assert notes(read_page(run)) == ["1 class never predicted: sky."]
 
 
 def test_the_page_has_a_title_a_language_and_a_width_for_phones(read_page, make_run):
@@ -56,9 +71,21 @@ def test_the_page_has_a_title_a_language_and_a_width_for_phones(read_page, make_
 def test_several_runs_are_compared_with_the_first(read_page, make_run, scores_line):
     better = make_run(name="better", metrics=[scores_line(3000, [[9, 1, 0], [0, 9, 0], [0, 0, 1]])])
     rows = table_rows(read_page(make_run(), better), "comparison")
-    assert rows[0] == ["plain", "55.0%", "71.4%", "2,000", "12", "1,234", "2 of 3"]
+    method = "mean_teacher with classmix"
+    assert rows[0] == [f"plain{method}", "55.0%", "37.5%", "58.3%", "71.4%", "2,000", "12", "1,234", "2 of 3"]
     # IoU 9/10, 9/10 and 1; mean 0.9333 is 38.3 points above 0.55
-    assert rows[1] == ["better", "93.3%+38.3", "95.0%", "3,000", "12", "1,234", "3 of 3"]
+    assert rows[1][:2] == [f"better{method}", "93.3%+38.3"]
+    assert rows[1][4:] == ["95.0%", "3,000", "12", "1,234", "3 of 3"]
+
+
+def test_a_network_that_all_runs_share_is_said_once_and_others_at_each_run(read_page, make_run):
+    other = make_run(network="deeplab_v2")
+    assert (
+        read_page(make_run(), make_run()).one("p", "subtitle").text.endswith("· deeplab_v3_plus, resnet101")
+    )
+    root = read_page(make_run(), other)
+    assert root.one("p", "subtitle").text == "2 runs · 3 classes"
+    assert table_rows(root, "comparison")[1][0] == "plainmean_teacher with classmix; deeplab_v2"
 
 
 def test_the_best_run_is_named_and_marked(read_page, make_run, scores_line):
@@ -75,10 +102,16 @@ def test_runs_that_are_equally_good_share_the_lead(read_page, make_run):
 
 def test_the_table_of_classes_shows_share_iou_and_accuracy(read_page, make_run):
     assert table_rows(read_page(make_run()), "classes") == [
-        ["road", "71.4", "60.0", "60.0"],
-        ["sky", "28.6", "50.0", "100.0"],
-        ["kangaroo", "0.0", "absent, left out of the mean–", "–"],
+        ["road", "71.4", "60.0", "60.0", "50.0", "50.0"],
+        ["sky", "28.6", "50.0", "100.0", "25.0", "66.7"],
+        ["kangaroo", "0.0", "absent, left out of the mean–", "–", "–", "–"],
     ]
+
+
+def test_without_boundary_scores_the_table_has_no_columns_for_them(read_page, make_run):
+    root = read_page(make_run(survey=None))
+    assert table_rows(root, "classes")[0] == ["road", "71.4", "60.0", "60.0"]
+    assert facts(root)["Boundary IoU"] == "–"
 
 
 def test_bars_are_as_long_as_the_iou(read_page, make_run):
@@ -106,13 +139,16 @@ def test_a_class_that_is_only_predicted_has_an_iou_but_no_accuracy(read_page, ma
     rows = table_rows(
         read_page(make_run(metrics=[scores_line(1, [[1, 0, 1], [0, 1, 0], [0, 0, 0]])])), "classes"
     )
-    assert rows[2] == ["kangaroo", "0.0", "0.0", "–"]
+    assert rows[2][:4] == ["kangaroo", "0.0", "0.0", "–"]
 
 
 def test_a_run_without_any_evaluation_says_so(read_page, make_run):
     root = read_page(make_run(metrics=[]))
     assert facts(root)["Mean IoU"] == facts(root)["Classes in the mean"] == "–"
-    assert root.one("p", "note").text == "Not evaluated yet: plain."
+    assert notes(root) == [
+        "Not evaluated yet: plain.",
+        "Without weights, so without pictures and relations of classes: plain.",
+    ]
     assert "No run has been evaluated yet." in root.one("section", id="classes").text
 
 
@@ -165,7 +201,7 @@ def test_text_from_users_is_never_markup(read_page, make_run, make_picture):
     root = read_page(*runs, title=NASTY)
     assert len(root.all("script")) == 1
     assert root.one("h1").text == NASTY
-    assert root.one("table", "comparison").one("tbody").all("th")[0].text == NASTY
+    assert root.one("table", "comparison").one("tbody").all("span", "run-name")[0].text == NASTY
     assert root.one("table", "classes").one("tbody").all("th")[0].text == NASTY
     assert [code.text for code in root.all("code")] == [NASTY] * 4
     assert root.one("h3", "key").text == NASTY
@@ -185,10 +221,46 @@ def test_anchors_lead_to_sections(read_page, make_run):
     assert links == [f"#{section.attributes['id']}" for section in root.all("section")]
 
 
-def test_no_id_is_used_twice(read_page, make_run, make_picture):
-    runs = [make_run(pictures=[make_picture("a"), make_picture("b")]) for _ in range(3)]
-    ids = [node.attributes["id"] for node in read_page(*runs).walk() if "id" in node.attributes]
+@pytest.mark.parametrize("num_runs", [1, 3])
+def test_no_id_is_used_twice_and_none_is_missing(read_page, make_run, make_picture, num_runs):
+    runs = [make_run(pictures=[make_picture("a"), make_picture("b")]) for _ in range(num_runs)]
+    nodes = list(read_page(*runs).walk())
+    ids = [node.attributes["id"] for node in nodes if "id" in node.attributes]
     assert len(ids) == len(set(ids))
+    meant = [
+        node.attributes.get(name) for node in nodes for name in ("aria-labelledby", "data-chooser", "for")
+    ]
+    assert set(filter(None, meant)) <= set(ids)
+
+
+@pytest.mark.parametrize("num_runs", [1, 3])
+def test_everything_that_takes_a_key_or_a_click_has_a_name(read_page, make_run, make_picture, num_runs):
+    runs = [make_run(pictures=[make_picture()]) for _ in range(num_runs)]
+    root = read_page(*runs)
+    labelled = {id(control) for label in root.all("label") if label.text.strip() for control in label.walk()}
+    controls = [node for node in root.walk() if node.tag in {"input", "select", "button"}]
+    assert len(controls) >= 7  # six views, and labels over the image
+    assert all(id(control) in labelled for control in controls)
+    focusable = [node for node in root.walk() if node.attributes.get("tabindex") == "0" and node.tag != "pre"]
+    assert len(focusable) == 1 + 3 * num_runs  # the picture; of each run the confusion, Z and R
+    assert all(node.attributes.get("aria-label") and node.attributes.get("role") for node in focusable)
+    assert all(
+        node.attributes.get("aria-label") for node in root.walk() if node.attributes.get("role") == "img"
+    )
+    assert all("alt" in image.attributes for image in root.all("img"))
+
+
+def test_headings_never_skip_a_level(read_page, make_run, make_picture):
+    root = read_page(*(make_run(pictures=[make_picture()]) for _ in range(2)))
+    levels = [int(node.tag[1]) for node in root.walk() if re.fullmatch("h[1-6]", node.tag)]
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+
+
+def test_only_several_runs_have_differences(read_page, make_run):
+    assert "differences" not in [section.attributes["id"] for section in read_page(make_run()).all("section")]
+    both = read_page(make_run(), make_run())
+    assert "differences" in [section.attributes["id"] for section in both.all("section")]
 
 
 def test_settings_and_command_are_there_to_copy(read_page, make_run):
@@ -217,7 +289,7 @@ def test_two_classes_and_150_have_a_row_each(read_page, make_run, make_picture, 
         root = read_page(make_run(classes=classes, metrics=[scores_line(1, confusion)], pictures=pictures))
         assert [row[0] for row in table_rows(root, "classes")] == list(classes.names)
         assert facts(root)["Classes in the mean"] == f"{count} of {count}"
-        legend = root.one("section", id="pictures").one("ul", "legend")
+        legend = root.one("section", id="pictures").all("ul", "legend")[0]
         assert [item.text for item in legend.all("li")] == list(classes.names)
 
 
@@ -247,7 +319,7 @@ def test_a_long_list_of_absent_classes_is_cut_short(read_page, make_run, scores_
     confusion = torch.zeros(150, 150, dtype=torch.int64)
     confusion[0, 0] = 1
     run = make_run(classes=many_classes, metrics=[scores_line(1, confusion.tolist())])
-    note = read_page(run).one("p", "note").text
+    [note] = notes(read_page(run))
     assert note.startswith("149 classes in neither")
     assert note.endswith("class 8 and 141 more.")
 

@@ -1,12 +1,14 @@
 import json
 
 import pytest
+import torch
 
 from recoseg.errors import UserError
+from recoseg.evaluate.survey import Survey
 from recoseg.report.run_view import view_run
 from recoseg.splits.split_file import LabelSplit
 from recoseg.train.run_folder import RunFolder, append_line
-from recoseg.types import ClassInfo
+from recoseg.types import ClassInfo, Scores
 
 CLASSES = ClassInfo(("road",), ((1, 2, 3),))
 
@@ -17,8 +19,9 @@ def folder(tmp_path):
     return RunFolder.create(tmp_path / "run", config_yaml="lr: 0.1\n", split=split)
 
 
-def view(folder):
-    return view_run(folder, name="mine", classes=CLASSES, pictures=(), command="recoseg train")
+def view(folder, **more):
+    about = {"method": "supervised", "network": "deeplab_v3_plus", "command": "recoseg train"}
+    return view_run(folder, name="mine", classes=CLASSES, pictures=(), **about, **more)
 
 
 def test_a_run_that_has_just_begun_has_no_scores(folder):
@@ -34,6 +37,15 @@ def test_the_scores_are_those_of_the_last_evaluation(folder):
     run = view(folder)
     assert run.scores == {"iteration": 20, "mean_iou": 0.25}
     assert run.iterations == 25
+
+
+def test_the_scores_of_the_weights_count_more_than_the_log(folder):
+    append_line(folder.metrics, {"iteration": 10, "mean_iou": 0.5})
+    run = view(folder, survey=Survey(Scores(torch.tensor([[3]])), {}, 1))
+    assert run.scores["mean_iou"] == 1
+    assert run.boundary is None
+    assert run.class_score("iou", 0) == 1
+    assert run.class_score("iou", 0, at_boundary=True) is None
 
 
 def test_a_line_that_a_crash_cut_short_is_passed_over(folder):

@@ -1,0 +1,297 @@
+"""A real Chromium to open pages in, spoken to in its own protocol through two pipes: no driver to install."""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import json
+import os
+import select
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from recoseg.data.palette import distinct_colours
+from recoseg.evaluate.relations import Relations
+from recoseg.evaluate.scores_file import scores_as_plain
+from recoseg.evaluate.survey import Survey
+from recoseg.report.page import write_page
+from recoseg.report.run_view import Picture, RunView
+from recoseg.types import BoundaryScores, ClassInfo, Scores
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+KEYS = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Enter": 13, "Tab": 9, " ": 32}
+
+
+class Chromium:
+    """A browser process. It reads commands from its file 3 and writes answers and events to its file 4."""
+
+    def __init__(self, program: str, profile: Path) -> None:
+        commands_end, self.commands = pipe()
+        self.answers, answers_end = pipe()
+        options = [
+            "--headless=new",
+            "--remote-debugging-pipe",
+            f"--user-data-dir={profile}",
+            "--no-first-run",
+        ]
+        options += [
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--hide-scrollbars",
+            "--disable-background-networking",
+        ]
+        options += ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's sandbox refuses to run as root
+        wired = f'exec "$@" 3<&{commands_end} 4>&{answers_end}'
+        self.process = subprocess.Popen(
+            ["bash", "-c", wired, "chromium", program, *options],
+            pass_fds=(commands_end, answers_end),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(commands_end)
+        os.close(answers_end)
+        self.unread, self.count = b"", 0
+        self.events: list[dict[str, Any]] = []
+
+    def call(self, method: str, session: str | None = None, **params: Any) -> dict[str, Any]:
+        """The result of a command; events that come before it are kept."""
+        self.count += 1
+        number = self.count
+        message = {"id": number, "method": method, "params": params}
+        if session is not None:
+            message["sessionId"] = session
+        os.write(self.commands, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self.read()
+            if answer.get("id") != number:
+                self.events.append(answer)
+                continue
+            assert "error" not in answer, f"{method}: {answer['error']}"
+            result: dict[str, Any] = answer["result"]
+            return result
+
+    def read(self, seconds: float = 60) -> dict[str, Any]:
+        """The next message."""
+        deadline = time.monotonic() + seconds
+        while b"\0" not in self.unread:
+            ready, _, _ = select.select([self.answers], [], [], max(0, deadline - time.monotonic()))
+            part = os.read(self.answers, 1 << 20) if ready else b""
+            assert part, "Chromium does not answer"
+            self.unread += part
+        message, self.unread = self.unread.split(b"\0", 1)
+        answer: dict[str, Any] = json.loads(message)
+        return answer
+
+    def close(self) -> None:
+        os.close(self.commands)
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait(10)
+        os.close(self.answers)
+
+
+def pipe() -> tuple[int, int]:
+    """Its two ends, under numbers that are not in the way of 3 and 4."""
+    ends = os.pipe()
+    read, write = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends)
+    for end in ends:
+        os.close(end)
+    return read, write
+
+
+class Tab:
+    """A page that is open, and what a person can do with it."""
+
+    def __init__(self, chromium: Chromium) -> None:
+        self.chromium = chromium
+        self.target = chromium.call("Target.createTarget", url="about:blank")["targetId"]
+        self.session = chromium.call("Target.attachToTarget", targetId=self.target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+
+    def call(self, method: str, **params: Any) -> dict[str, Any]:
+        return self.chromium.call(method, self.session, **params)
+
+    def events(self, method: str) -> list[dict[str, Any]]:
+        """What was reported of this tab under that name so far."""
+        mine = (event for event in self.chromium.events if event.get("sessionId") == self.session)
+        return [event["params"] for event in mine if event["method"] == method]
+
+    def open(self, page: Path, *, width: int = 1200, height: int = 900, dark: bool = False) -> Tab:
+        self.resize(width, height)
+        features = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+        self.call("Emulation.setEmulatedMedia", features=features)
+        self.call("Page.navigate", url=page.resolve().as_uri())
+        while not self.events("Page.loadEventFired"):
+            self.chromium.events.append(self.chromium.read())
+        return self
+
+    def resize(self, width: int, height: int = 900) -> None:
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=width < 600,
+        )
+
+    def run(self, script: str) -> Any:
+        """The value of an expression in the page; waits for it where it is a promise."""
+        answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def press(self, key: str) -> None:
+        code = KEYS.get(key, ord(key[0].upper()))
+        text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
+        shared = {"key": key, "windowsVirtualKeyCode": code}
+        self.call("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", text=text, **shared)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **shared)
+
+    def focus(self, selector: str) -> None:
+        self.run(f"document.querySelector({json.dumps(selector)}).focus()")
+
+    def point(self, selector: str, *, across: float = 0.5, down: float = 0.5) -> tuple[float, float]:
+        """Scrolls there and moves the mouse onto the element, at that share of its size."""
+        box = self.run(
+            f"""(() => {{ const element = document.querySelector({json.dumps(selector)});
+            element.scrollIntoView({{block: "center", behavior: "instant"}});
+            const {{x, y, width, height}} = element.getBoundingClientRect();
+            return [x, y, width, height]; }})()"""
+        )
+        x, y = box[0] + across * box[2], box[1] + down * box[3]
+        self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+        return x, y
+
+    def click(self, selector: str) -> None:
+        x, y = self.point(selector)
+        for kind in ("mousePressed", "mouseReleased"):
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def screenshot(self, path: Path) -> None:
+        """The whole page, as long as it is."""
+        size = self.call("Page.getLayoutMetrics")["cssContentSize"]
+        clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], 16000), "scale": 1}
+        answer = self.call("Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True)
+        path.write_bytes(base64.b64decode(answer["data"]))
+
+    def pdf(self) -> bytes:
+        return base64.b64decode(self.call("Page.printToPDF", printBackground=True)["data"])
+
+    def close(self) -> None:
+        self.chromium.call("Target.closeTarget", targetId=self.target)
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    program = os.environ.get("RECOSEG_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    if program is None:
+        pytest.skip("no Chromium here; install one, or name it in RECOSEG_CHROMIUM")
+    browser = Chromium(program, tmp_path_factory.mktemp("profile"))
+    yield browser
+    browser.close()
+
+
+@pytest.fixture
+def open_tab(chromium: Chromium) -> Iterator[Callable[..., Tab]]:
+    """`open_tab(page, width=360, dark=True)`."""
+    tabs: list[Tab] = []
+
+    def open_one(page: Path, **settings: Any) -> Tab:
+        tabs.append(Tab(chromium))
+        return tabs[-1].open(page, **settings)
+
+    yield open_one
+    for tab in tabs:
+        tab.close()
+
+
+@pytest.fixture(scope="session")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Pages of made-up runs: one and three runs of 19 classes, of 2 and 150 classes, and one just begun."""
+    two = torch.tensor([[75, 25], [10, 90]])
+    pair = ClassInfo(("background", "leaf"), ((0, 0, 0), (0, 160, 60)))
+    begun = drawn_run("begun", nineteen(), 0)
+    begun = replace(begun, metrics=[], losses=[], pictures=[], survey=None)
+    names = ("supervised", "a_long_name_that_somebody_gave_to_a_run_without_a_single_space", "reco")
+    runs = {
+        "one": [drawn_run("only", nineteen(), 0)],
+        "three": [drawn_run(name, nineteen(), seed) for seed, name in enumerate(names)],
+        "two_classes": [drawn_run("pair", pair, 0, confusion=two)],
+        "many_classes": [drawn_run("many", classes_of(150), 0)],
+        "begun": [begun],
+    }
+    folder = tmp_path_factory.mktemp("pages")
+    for name, shown in runs.items():
+        write_page(folder / f"{name}.html", shown, title=name.replace("_", " "))
+    return {name: folder / f"{name}.html" for name in runs}
+
+
+def classes_of(count: int) -> ClassInfo:
+    return ClassInfo(tuple(f"class number {index}" for index in range(count)), distinct_colours(count))
+
+
+def nineteen() -> ClassInfo:
+    """The last one has no pixels."""
+    classes = classes_of(19)
+    return ClassInfo((*classes.names[:-1], "absent"), classes.palette)
+
+
+def drawn_run(name: str, classes: ClassInfo, seed: int, *, confusion: torch.Tensor | None = None) -> RunView:
+    """A run whose numbers are drawn, but for a confusion matrix that is given."""
+    count, generator = len(classes), torch.Generator().manual_seed(seed)
+    if confusion is None:
+        confusion = (torch.rand(count, count, generator=generator) ** 4 * 100).long()
+        confusion += torch.diag((torch.rand(count, generator=generator) * 2000).long())
+        confusion[-1] = confusion[:, -1] = 0
+    true, right, called = confusion.sum(1), confusion.diagonal(), confusion.sum(0)
+    boundary = BoundaryScores(
+        torch.stack([right, true, called]), torch.stack([true, right, called, right]), confusion
+    )
+    relations = {space: drawn_relations(count, offset, generator) for space, offset in (("Z", 2), ("R", 0))}
+    scores = Scores(confusion, boundary)
+    stats = {"contrast_accuracy": 0.4, "contrast_chance_level": 6.2, "contrast_hard_share": 0.9}
+    return RunView(
+        name=name,
+        classes=classes,
+        method="mean_teacher with classmix + regional contrast",
+        network="deeplab_v3_plus, resnet101",
+        config_yaml="train:\n  iterations: 100\n",
+        num_labelled=20,
+        num_unlabelled=2955,
+        metrics=[{"iteration": 100, **scores_as_plain(scores)}],
+        losses=[
+            {"iteration": 50 * i, "loss": 9 / i, "supervised": 3 / i, "contrast": 6 / i, "stats": stats}
+            for i in (1, 2)
+        ],
+        pictures=[drawn_picture(f"city/{number}", count, number, seed) for number in range(2)],
+        command=f"recoseg train --config runs/{name}/config.yaml",
+        survey=Survey(scores, relations, 500),
+    )
+
+
+def drawn_relations(count: int, offset: float, generator: torch.Generator) -> Relations:
+    vectors = torch.randn(count, 16, generator=generator, dtype=torch.float64) + offset
+    vectors = vectors / vectors.norm(dim=1, keepdim=True)
+    return Relations(vectors @ vectors.t(), torch.ones(count, dtype=torch.int64))
+
+
+def drawn_picture(key: str, num_classes: int, number: int, seed: int) -> Picture:
+    """The same image and truth for all seeds; every seed is wrong elsewhere."""
+    generator = torch.Generator().manual_seed(number)
+    blocks = torch.randint(0, num_classes, (8, 16), generator=generator).to(torch.uint8)
+    truth = blocks.repeat_interleave(16, 0).repeat_interleave(16, 1)  # (128, 256)
+    prediction = truth.roll(2 + seed, 1)
+    confidence = torch.where(prediction == truth, 240, 90).to(torch.uint8)
+    image = torch.stack([truth * 9, truth * 5, truth * 3])
+    return Picture(key, image, truth, prediction, confidence)
