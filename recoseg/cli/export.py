@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--size", metavar="HEIGHTxWIDTH", help="for images of this size only (default: of any size)"
     )
-    parser.add_argument("--overwrite", action="store_true", help="replace a file of that name")
+    parser.add_argument("--force", action="store_true", help="replace a file of that name")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -41,8 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
     chosen, size = FORMATS[arguments.format], parse_size(arguments.size)
     folder = RunFolder.open(Path(arguments.folder))
     path = Path(arguments.out) if arguments.out else folder.path / f"model{chosen.ending}"
-    if path.exists() and not arguments.overwrite:
-        raise UserError(f"{path} exists: give --overwrite to replace it, or another --out")
+    if path.exists() and not arguments.force:
+        raise UserError(f"{path} exists: give --force to replace it, or another --out")
     trained = trained_network(folder, weights=arguments.weights)
     print(f"exporting {folder.path}: this may take a minute", flush=True)
     network = Deployable(trained.network)

@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     existing = parser.add_mutually_exclusive_group()
     existing.add_argument("--resume", action="store_true", help="leave out images whose results are in OUT")
-    existing.add_argument("--overwrite", action="store_true", help="replace results that are in OUT")
+    existing.add_argument("--force", action="store_true", help="replace results that are in OUT")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -106,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
         "looks": predictor.looks.name(len(predictor.classes)),
     }
     todo = output.prepare(
-        images, predictor.classes, made_by, resume=arguments.resume, overwrite=arguments.overwrite
+        images, predictor.classes, made_by, resume=arguments.resume, overwrite=arguments.force
     )
     if len(todo) < len(images):
         print(

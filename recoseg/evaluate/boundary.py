@@ -53,6 +53,12 @@ class BoundaryCounter:
         near = void_where(~near_change(labels, self.rule.band.whole_pixels(*size)), labels)
         self.confusion += confusion_matrix(predicted, near, self.num_classes)
 
+    def take(self, other: BoundaryCounter) -> None:
+        """Add what another has counted by the same rule."""
+        self.bands += other.bands
+        self.contours += other.contours
+        self.confusion += other.confusion
+
     def scores(self) -> BoundaryScores:
         """Of everything added so far, by all processes."""
         counts = (self.bands, self.contours, self.confusion)

@@ -31,6 +31,12 @@ class ScoreCounter:
         if self.boundary is not None:
             self.boundary.add(predicted, labels)
 
+    def take(self, other: ScoreCounter) -> None:
+        """Add what another has counted by the same rule."""
+        self.confusion += other.confusion
+        if self.boundary is not None and other.boundary is not None:
+            self.boundary.take(other.boundary)
+
     def scores(self) -> Scores:
         """Of everything added so far, by all processes: all of them must call this."""
         boundary = self.boundary.scores() if self.boundary is not None else None

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from recoseg.data.base import Dataset
 from recoseg.data.worker_processes import Progress
 from recoseg.distributed import rank, world_size
+from recoseg.evaluate.at_once import how_many_at_once, in_threads
 from recoseg.evaluate.boundary import BoundaryRule
 from recoseg.evaluate.counter import ScoreCounter
 from recoseg.evaluate.protocol import WHOLE_IMAGE, Protocol
@@ -32,28 +33,35 @@ def evaluate(
 ) -> Scores:
     """The scores of predictions at the size of the labels; with a `boundary` rule also where classes meet.
 
-    By default a CPU gets one image at a time, which is quicker there, and other devices four.
+    By default a CPU gets one image at a time in each of its threads, and other devices get four together.
     Several processes take turns with the images, and all of them get the scores of all images.
     """
     num_classes = len(dataset.classes)
-    counter = ScoreCounter(num_classes, boundary=boundary, device=device)
+
+    def counted(samples: list[Sample]) -> tuple[ScoreCounter, int]:
+        images = torch.stack([sample.image for sample in samples])
+        labels = torch.stack([sample.labels for sample in samples]).to(device)
+        counter = ScoreCounter(num_classes, boundary=boundary, device=device)
+        counter.add(protocol.labels(model, images, device, num_classes=num_classes), labels)
+        return counter, len(samples)
+
     was_training = model.training
     model.eval()
     mine, done = keys[rank() :: world_size()], 0
     together = batch_size or (1 if device.type == "cpu" else 4)
     groups = same_size_groups((dataset.sample(key) for key in mine), together)
+    total = ScoreCounter(num_classes, boundary=boundary, device=device)
     try:
         with without_features(model):
-            for samples in read_ahead(groups):
-                images = torch.stack([sample.image for sample in samples])
-                labels = torch.stack([sample.labels for sample in samples]).to(device)
-                counter.add(protocol.labels(model, images, device, num_classes=num_classes), labels)
-                done += len(samples)
+            at_once = how_many_at_once(model, device)
+            for counter, count in in_threads(counted, read_ahead(groups), num_threads=at_once):
+                total.take(counter)
+                done += count
                 if progress is not None:
                     progress(done, len(mine))
     finally:
         model.train(was_training)
-    return counter.scores()
+    return total.scores()
 
 
 def predict(

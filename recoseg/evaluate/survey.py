@@ -53,7 +53,10 @@ def survey(
     batch_size: int = 4,
     progress: Progress | None = None,
 ) -> Survey:
-    """Image by image, so that memory does not grow with their number; the model is in eval mode."""
+    """Image by image, so that memory does not grow with their number; the model is in eval mode.
+
+    For one process: it goes through all images, whatever other processes of a training do.
+    """
     num_classes = len(dataset.classes)
     embedder = Embedder(model, num_classes=num_classes, device=device)
     counter = ScoreCounter(num_classes, boundary=BOUNDARY, device=device)

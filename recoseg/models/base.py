@@ -12,6 +12,8 @@ class SegmentationNetwork(nn.Module):
     """Images in [0, 1], (B, 3, H, W) -> `ModelOutput`; `features` only with a representation head."""
 
     representation: nn.Module | None
+    passes_are_apart = False
+    """Whether several threads may run `forward` at once in eval mode: it leaves nothing in the network."""
 
     def inference(self) -> Self:
         """A copy in eval mode without the representation head: what the paper uses after training.

@@ -37,6 +37,8 @@ class DeepLabV2(SegmentationNetwork):
     The representation head is one 1x1 convolution on the encoder's output.
     """
 
+    passes_are_apart = True
+
     def __init__(self, *, encoder: Encoder, num_classes: int, feature_channels: int | None = None) -> None:
         super().__init__()
         self.normalise = Normalise()

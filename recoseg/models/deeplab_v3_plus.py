@@ -24,6 +24,8 @@ class DeepLabV3Plus(SegmentationNetwork):
     Both heads read the same decoder output of `decoder_width` + 48 channels, 304 in the paper.
     """
 
+    passes_are_apart = True
+
     def __init__(
         self,
         *,

@@ -68,13 +68,13 @@ class OutputFolder:
             differing = ", ".join(key for key, value in made_by.items() if before.get(key) != value)
             raise UserError(
                 f"{self.path} holds predictions made otherwise (other {differing}): choose another folder "
-                "with -o, or replace them with --overwrite"
+                "with -o, or replace them with --force"
             )
         done = {image.name for image in images if self.is_done(image)}
         if done and not (resume or overwrite):
             raise UserError(
                 f"{self.path} already holds predictions of {len(done)} of these {len(images)} images: "
-                "--resume does the others only, --overwrite all of them again"
+                "--resume does the others only, --force all of them again"
             )
         self.path.mkdir(parents=True, exist_ok=True)
         # As in a folder of one's own data, so that labels/ can be learned from.

@@ -36,7 +36,7 @@ def test_a_run_is_exported_and_checked_against_itself(recoseg, trained, kind, fi
     assert outcome.out.count("largest difference") == 2  # on noise and on validation images
     again = recoseg("export", trained, "--format", kind)
     assert again.code == 1
-    assert "--overwrite" in again.err
+    assert "--force" in again.err
 
 
 def test_without_its_data_a_run_is_exported_all_the_same(recoseg, trained):

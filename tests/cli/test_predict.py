@@ -113,7 +113,7 @@ def test_a_call_that_ended_early_is_gone_on_with(recoseg, run, photos, tmp_path,
     assert "3 of 8 images have their results in out already" in resumed.out
     assert "5 images labelled" in resumed.out
     assert (tmp_path / "out" / "labels" / f"{done[0]}.png").stat().st_mtime_ns == first
-    assert recoseg("predict", "run", "photos/images", "-o", "out", "--overwrite").code == 0
+    assert recoseg("predict", "run", "photos/images", "-o", "out", "--force").code == 0
     assert (tmp_path / "out" / "labels" / f"{done[0]}.png").stat().st_mtime_ns > first
     again = recoseg("predict", "run", "photos/images", "-o", "out", "--resume")
     assert (again.code, "nothing is left to do" in again.out) == (0, True)
@@ -131,7 +131,7 @@ def test_a_call_that_ended_early_is_gone_on_with(recoseg, run, photos, tmp_path,
         (["photos/images", "-o", "out", "--window", "5"], "window: got 5"),
         (["photos/images", "-o", "out", "--device", "abacus"], "device: 'abacus' cannot be used here"),
         (["photos/images", "-o", "out", "--weights", "best"], "kept no best weights"),
-        (["photos/images", "-o", "out", "--resume", "--overwrite"], "not allowed with"),
+        (["photos/images", "-o", "out", "--resume", "--force"], "not allowed with"),
     ],
 )
 def test_mistakes_are_one_line_and_leave_nothing(recoseg, run, photos, tmp_path, words, message) -> None:

@@ -68,7 +68,7 @@ def test_results_are_replaced_only_when_asked(tmp_path, brightest, noise, colour
     output = OutputFolder(path=tmp_path / "out")
     assert output.prepare(IMAGES, colours, MADE_BY) == IMAGES
     output.write(Path("a"), brightest()(noise(5, 7)))
-    with pytest.raises(UserError, match=r"predictions of 1 of these 2 images: --resume .* --overwrite"):
+    with pytest.raises(UserError, match=r"predictions of 1 of these 2 images: --resume .* --force"):
         output.prepare(IMAGES, colours, MADE_BY)
     assert output.prepare(IMAGES, colours, MADE_BY, resume=True) == IMAGES[1:]
     assert output.prepare(IMAGES, colours, MADE_BY, overwrite=True) == IMAGES
@@ -86,7 +86,7 @@ def test_results_of_two_kinds_are_not_mixed(tmp_path, colours) -> None:
     output.prepare(IMAGES, colours, MADE_BY)
     other = {**MADE_BY, "looks": "windows of 512"}
     for resume in (False, True):
-        with pytest.raises(UserError, match=r"made otherwise \(other looks\).*--overwrite"):
+        with pytest.raises(UserError, match=r"made otherwise \(other looks\).*--force"):
             output.prepare(IMAGES, colours, other, resume=resume)
     assert json.loads((tmp_path / "predictions.json").read_text()) == MADE_BY
     assert output.prepare(IMAGES, colours, other, overwrite=True) == IMAGES
