@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     look = parser.add_argument_group("how images are shown")
     look.add_argument("--window", type=int, metavar="N", help="through windows of N pixels, not whole")
     look.add_argument(
-        "--overlap", type=float, metavar="SHARE", help="what neighbouring windows share (default 1/3)"
+        "--overlap", type=float, metavar="SHARE", help="what neighbouring windows share (default 0.25)"
     )
     look.add_argument("--flip", action="store_true", help="also flipped, and averaged")
     look.add_argument(
@@ -100,7 +100,7 @@ def data_words(arguments: argparse.Namespace) -> list[str]:
     return [*([f"--data={arguments.data}"] if arguments.data else []), *arguments.settings]
 
 
-NO_OPTIONS = ("run", "run_folder", "settings", "takes_settings")
+NO_OPTIONS = ("run", "run_folder", "settings", "takes_settings", "keeps_memory")
 
 
 def chosen_protocol(arguments: argparse.Namespace) -> Protocol:

@@ -1,4 +1,4 @@
-"""Write the network of a run as one file that runs without recoseg: ONNX, or a torch.export program."""
+"""Write a network as one file that runs without recoseg: ONNX or torch.export."""
 
 from __future__ import annotations
 
@@ -41,6 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
     chosen, size = FORMATS[arguments.format], parse_size(arguments.size)
     folder = RunFolder.open(Path(arguments.folder))
     path = Path(arguments.out) if arguments.out else folder.path / f"model{chosen.ending}"
+    if path.suffix != chosen.ending:
+        raise UserError(f"--out: got {path.name}, needs a name that ends in {chosen.ending}")
     if path.exists() and not arguments.force:
         raise UserError(f"{path} exists: give --force to replace it, or another --out")
     trained = trained_network(folder, weights=arguments.weights)

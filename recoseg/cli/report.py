@@ -71,11 +71,13 @@ def write_report(
 
     from recoseg.builders.data import build_dataset, val_keys
     from recoseg.config.load import load
-    from recoseg.report.page import require_same_classes, write_page
+    from recoseg.report.page import require_replaceable, require_same_classes, write_page
     from recoseg.report.pictures import spread
     from recoseg.train.run_folder import RunFolder
 
     console = console or Console(quiet=True)
+    if page is not None:
+        require_replaceable(page)
     folders = [RunFolder.open(path) for path in paths]
     datasets = [build_dataset(load(folder.config).data) for folder in folders]
     names = distinct_names(paths)

@@ -12,6 +12,7 @@ import yaml
 from recoseg.config.parse import NONE_WORDS, members, parse, section_mapping
 from recoseg.config.settings import RunConfig
 from recoseg.errors import UserError
+from recoseg.lookup import did_you_mean
 
 PACKAGE = Path(__file__).resolve().parents[1]
 SHIPPED = [PACKAGE / "configs", PACKAGE.parent / "configs"]
@@ -110,8 +111,10 @@ def as_section(name: str, value: object) -> object:
     if not isinstance(value, str) or name not in get_type_hints(RunConfig):
         return value
     names = members(get_type_hints(RunConfig)[name])
-    if name == "data" and value not in names and (Path(value).exists() or "/" in value):
-        return {"name": "folder", "root": value}
+    if name == "data" and value not in names:
+        if Path(value).exists() or "/" in value:
+            return {"name": "folder", "root": value}
+        raise UserError(f"data: there is no folder and no dataset {value!r}{did_you_mean(value, names)}")
     return {"name": value} if names and value.lower() not in NONE_WORDS else value
 
 

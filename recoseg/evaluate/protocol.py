@@ -28,7 +28,7 @@ class Protocol:
     """
 
     window: int | None = None
-    overlap: float = 1 / 3
+    overlap: float = 0.25
     flip: bool = False
     scales: tuple[float, ...] = (1.0,)
 

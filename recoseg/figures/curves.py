@@ -73,7 +73,16 @@ def draw_chart(axes: Axes, chart: Chart, last: float) -> None:
             colour, dashes = LINES[number % len(LINES)]
             across, up = zip(*points, strict=True)
             marker = "o" if len(points) <= MOST_DOTS else None
-            axes.plot(across, up, color=colour, linestyle=dashes, linewidth=1.5, marker=marker, markersize=3)
+            axes.plot(
+                across,
+                up,
+                color=colour,
+                linestyle=dashes,
+                linewidth=1.5,
+                marker=marker,
+                markersize=3,
+                clip_on=False,
+            )
     axes.set_title(chart.title, fontsize=10, loc="left", color=INK, pad=6)
     axes.set_xlim(0, last * 1.02)
     if all(y >= 0 for points in chart.lines for _, y in points):

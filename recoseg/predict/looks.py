@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import sqrt
 
-from recoseg.evaluate.protocol import Protocol
+from recoseg.evaluate.protocol import WHOLE_IMAGE, Protocol
 
 WHOLE_PIXELS = 2.25e6  # 2048 x 1024 and 1500 x 1500 are still shown whole
 LOGIT_BYTES = 256e6  # what the logits of a look may take
 WINDOW = 768
-OVERLAP = 0.25
+OVERLAP = WHOLE_IMAGE.overlap  # as in an evaluation
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -57,18 +57,20 @@ class OutputFolder:
     ) -> list[ImageFile]:
         """Make the folder; returns the images that are to be done.
 
-        Results that are there are never replaced unasked. `made_by` says which weights and options make
-        them, so that `resume` leaves nobody with results of two kinds.
+        Results that are there are never replaced unasked, and files of others never. `made_by` says which
+        weights and options make them: a folder never holds results of two kinds.
         """
         if self.path.exists() and not self.path.is_dir():
             raise UserError(f"{self.path} is a file; results need a folder: choose another one with -o")
         about = self.path / "predictions.json"
         before = read_json(about)
-        if before is not None and before != made_by and not overwrite:
+        if before is None and self.path.is_dir() and any(self.path.iterdir()):
+            raise UserError(f"{self.path} holds files that are no predictions: choose a new folder with -o")
+        if before is not None and before != made_by:
             differing = ", ".join(key for key, value in made_by.items() if before.get(key) != value)
             raise UserError(
                 f"{self.path} holds predictions made otherwise (other {differing}): choose another folder "
-                "with -o, or replace them with --force"
+                "with -o, or delete it"
             )
         done = {image.name for image in images if self.is_done(image)}
         if done and not (resume or overwrite):

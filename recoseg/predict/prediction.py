@@ -19,7 +19,7 @@ from recoseg.types import ClassInfo
 BAND_PIXELS = 2**20
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Prediction:
     """A class for every pixel of an image, at the image's size.
 
@@ -32,6 +32,11 @@ class Prediction:
     classes: ClassInfo
     confidence: NDArray[np.float32] | None = None  # (H, W) in [0, 1]
     probabilities: NDArray[np.float32] | None = None  # (K, H, W), sum to 1 over K
+
+    def __repr__(self) -> str:
+        height, width = self.labels.shape
+        seen = [self.classes.names[index] for index in np.unique(self.labels)]
+        return f"<Prediction of {height} x {width} pixels: {', '.join(seen)}>"
 
     def overlay(self, *, opacity: float = 0.5) -> Image.Image:
         """The image under its classes' colours."""

@@ -23,6 +23,8 @@ from recoseg.report.run_view import RunView
 from recoseg.report.summary import summary
 from recoseg.types import ClassInfo
 
+GENERATOR = b'name="generator" content="recoseg"'
+
 SECTIONS = {
     "summary": ("Summary", summary),
     "curves": ("Training", curves),
@@ -42,6 +44,16 @@ FOR_SEVERAL = {"differences"}
 def write_page(path: Path, runs: Sequence[RunView], *, title: str) -> None:
     """Write the page of `runs` to `path`, all of it or nothing."""
     write_whole(path, page(runs, title=title))
+
+
+def require_replaceable(path: Path) -> None:
+    """A page may be written anew; a file that is something else may not be lost."""
+    if path.is_dir():
+        raise UserError(
+            f"{path} is a folder; give the name of a file for the page, such as {path}/index.html"
+        )
+    if path.exists() and GENERATOR not in path.read_bytes()[:2000]:
+        raise UserError(f"{path} exists and is not a page of recoseg; choose another --out")
 
 
 def page(runs: Sequence[RunView], *, title: str) -> str:

@@ -259,3 +259,11 @@ def test_the_table_fits_a_terminal_with_few_and_with_many_classes(num_classes, c
 
 def test_perfect_predictions_have_no_confusions(capsys) -> None:
     assert "confused" not in shown(Scores(torch.eye(3, dtype=torch.int64)), ["a", "b", "c"], capsys)
+
+
+def test_options_that_are_suggested_can_be_given(recoseg, trained) -> None:
+    message = recoseg("evaluate", "run", "--windw", "64").err
+    told = message.partition("Known: ")[2].strip().split(", ")
+    help_text = recoseg("evaluate", "--help").out
+    assert "--window" in told
+    assert [option for option in told if option not in help_text] == []

@@ -70,6 +70,12 @@ def test_a_size_that_is_none_is_told(recoseg, trained, size):
     assert "512x1024" in outcome.err
 
 
+def test_a_name_that_ends_as_another_format_is_refused(recoseg, trained):
+    outcome = recoseg("export", trained, "--format", "onnx", "-o", "model.pt2")
+    assert outcome.code == 1
+    assert "needs a name that ends in .onnx" in outcome.err
+
+
 def test_a_run_without_weights_cannot_be_exported(recoseg, trained):
     (trained / "weights.safetensors").unlink()
     outcome = recoseg("export", trained)
@@ -96,3 +102,5 @@ def test_the_example_runs_the_file_with_onnxruntime_alone(recoseg, trained, tmp_
     images = torch.from_numpy(pixels).permute(2, 0, 1)[None].contiguous()
     assert (got == program(images).argmax(1)[0].numpy()).mean() > 0.999
     assert done.stdout.startswith("photo.png: ")
+    told = subprocess.run([sys.executable, str(EXAMPLE)], capture_output=True, text=True)
+    assert "photo_labels.png" in told.stderr

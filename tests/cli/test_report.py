@@ -46,6 +46,17 @@ def test_a_page_can_be_written_again_where_training_put_it(recoseg, two_runs, tm
     assert page.read_bytes() == before
 
 
+def test_a_file_that_is_no_page_of_ours_is_not_replaced(recoseg, two_runs, tmp_path) -> None:
+    (tmp_path / "notes.md").write_text("precious")
+    for out, message in (("notes.md", "not a page of recoseg"), (".", "is a folder")):
+        outcome = recoseg("report", "one", "--out", out)
+        assert outcome.code == 1
+        assert message in outcome.err
+    assert (tmp_path / "notes.md").read_text() == "precious"
+    for _ in range(2):  # a page of ours may be written again
+        assert recoseg("report", "one", "--out", "page.html").code == 0
+
+
 def test_runs_on_other_classes_do_not_share_a_page(recoseg, two_runs, photos, tiny) -> None:
     settings = [word for word in tiny if not word.startswith("--data.")]
     assert recoseg("train", "--data", photos, "--out", "three", *settings).code == 0

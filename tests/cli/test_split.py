@@ -156,7 +156,7 @@ def test_a_mistake_is_one_line_and_writes_nothing(recoseg, tmp_path, words, mess
         ([*SCENES, "--labels", "2", "--out", "no/s.json"], "there is no folder no"),
         ([*SCENES, "--labels", "2", "--out", "."], "--out . is a folder"),
         (["./nowhere", "--labels", "2", "--out", "s.json"], "the data folder"),
-        (["nowhere", "--labels", "2", "--out", "s.json"], "unknown name 'nowhere'"),
+        (["nowhere", "--labels", "2", "--out", "s.json"], "no folder and no dataset 'nowhere'"),
     ],
 )
 def test_a_wrong_place_is_one_line(recoseg, words, message) -> None:

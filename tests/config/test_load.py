@@ -65,7 +65,7 @@ def test_an_existing_path_is_kept_as_an_absolute_one(tmp_path, monkeypatch) -> N
         (["--optimiser.lrr", "1"], r"unknown setting 'optimiser.lrr'; did you mean 'lr'\?"),
         (["--optimizer.lr", "1"], r"did you mean 'optimiser'\?"),
         (["--lr", "1"], r"did you mean 'optimiser.lr'\?"),
-        (["--data", "scene"], r"data.name: unknown name 'scene'; did you mean 'scenes'\?"),
+        (["--data", "scene"], r"data: there is no folder and no dataset 'scene'; did you mean 'scenes'\?"),
         (["--method", "supervized"], r"method.name: unknown name 'supervized'; did you mean 'supervised'\?"),
         (
             ["--method", "supervised", "--method.mix", "classmix"],

@@ -142,7 +142,7 @@ def test_a_wide_image_is_done_in_strips_with_the_same_result(monkeypatch) -> Non
         (Protocol(window=512, overlap=0.5), "windows of 512, overlap 0.5"),
         (
             Protocol(window=512, flip=True, scales=(0.75, 1, 1.25)),
-            "windows of 512, overlap 0.33, flipped, scales 0.75 1 1.25",
+            "windows of 512, overlap 0.25, flipped, scales 0.75 1 1.25",
         ),
     ],
 )

@@ -76,6 +76,7 @@ def test_results_are_replaced_only_when_asked(tmp_path, brightest, noise, colour
 
 
 def test_an_image_that_lacks_a_kind_of_result_is_not_done(tmp_path, brightest, noise, colours) -> None:
+    OutputFolder(path=tmp_path).prepare(IMAGES[:1], colours, MADE_BY)
     OutputFolder(path=tmp_path).write(Path("a"), brightest()(noise(5, 7)))
     with_confidence = OutputFolder(path=tmp_path, confidence=True)
     assert with_confidence.prepare(IMAGES[:1], colours, MADE_BY, resume=True) == IMAGES[:1]
@@ -85,12 +86,21 @@ def test_results_of_two_kinds_are_not_mixed(tmp_path, colours) -> None:
     output = OutputFolder(path=tmp_path)
     output.prepare(IMAGES, colours, MADE_BY)
     other = {**MADE_BY, "looks": "windows of 512"}
-    for resume in (False, True):
-        with pytest.raises(UserError, match=r"made otherwise \(other looks\).*--force"):
-            output.prepare(IMAGES, colours, other, resume=resume)
+    for how in ({}, {"resume": True}, {"overwrite": True}):
+        with pytest.raises(UserError, match=r"made otherwise \(other looks\).*delete it"):
+            output.prepare(IMAGES, colours, other, **how)
     assert json.loads((tmp_path / "predictions.json").read_text()) == MADE_BY
-    assert output.prepare(IMAGES, colours, other, overwrite=True) == IMAGES
-    assert json.loads((tmp_path / "predictions.json").read_text()) == other
+
+
+@pytest.mark.parametrize("how", [{}, {"resume": True}, {"overwrite": True}])
+def test_files_of_others_are_never_replaced(tmp_path, colours, how) -> None:
+    (tmp_path / "labels").mkdir()
+    (tmp_path / "labels" / "a.png").write_text("drawn by hand")
+    (tmp_path / "classes.json").write_text("mine")
+    with pytest.raises(UserError, match="holds files that are no predictions: choose a new folder with -o"):
+        OutputFolder(path=tmp_path).prepare(IMAGES, colours, MADE_BY, **how)
+    assert (tmp_path / "labels" / "a.png").read_text() == "drawn by hand"
+    assert (tmp_path / "classes.json").read_text() == "mine"
 
 
 def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path, colours) -> None:

@@ -63,3 +63,10 @@ def test_confidence_has_sixteen_bits(prediction, tmp_path) -> None:
     prediction.save_confidence(tmp_path / "c.png")
     with Image.open(tmp_path / "c.png") as image:
         assert np.asarray(image).tolist() == [[65535, 32768]]
+
+
+def test_a_prediction_is_told_in_one_line(prediction) -> None:
+    text = repr(prediction)
+    assert "\n" not in text
+    assert text.startswith("<Prediction of ")
+    assert any(name in text for name in prediction.classes.names)
