@@ -81,11 +81,13 @@ def section(anchor: str, heading: str, content: Markup) -> Markup:
 
 
 def subtitle(runs: Sequence[RunView]) -> str:
-    """Which run, or how many."""
+    """Which run, or how many, and what the scores are of."""
     who = runs[0].name if len(runs) == 1 else how_many(len(runs), "run")
     networks = {run.network for run in runs}
     network = f" · {networks.pop()}" if len(runs) > 1 and len(networks) == 1 else ""
-    return f"{who} · {how_many(len(runs[0].classes), 'class')}{network}"
+    sizes = {run.survey.num_images for run in runs if run.survey}
+    images = f" · {how_many(sizes.pop(), 'validation image')}" if len(sizes) == 1 else ""
+    return f"{who} · {how_many(len(runs[0].classes), 'class')}{images}{network}"
 
 
 def require_same_classes(runs: Sequence[tuple[str, ClassInfo]]) -> None:

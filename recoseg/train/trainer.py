@@ -91,6 +91,8 @@ class Trainer:
                     put_back(self.folder.state)
             for line in (*self.about, *([f"warning: {warning}"] if warning else [])):
                 console.print(line, highlight=False, soft_wrap=True)
+            if start == self.iterations:
+                console.print(f"all {start} iterations are done: nothing is left to train", highlight=False)
             log = stack.enter_context(self.new_log(start, console))
             if state:
                 log.restore(state["log"], self.device)

@@ -35,6 +35,7 @@ def test_two_runs_share_a_page(recoseg, two_runs, tmp_path) -> None:
     assert (outcome.code, outcome.out) == (0, "page: pages/both.html\n")
     text = (tmp_path / "pages" / "both.html").read_text(encoding="utf-8")
     assert "<title>one and two</title>" in text
+    assert "2 validation images" in text
     assert text.count("val/0000") >= 2  # both validation images are shown
 
 

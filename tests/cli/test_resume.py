@@ -287,3 +287,10 @@ def test_resume_takes_no_other_config(recoseg, small) -> None:
     assert recoseg("train", "--out", "run", *small).code == 0
     outcome = recoseg("train", "--resume", "run", "--config", "demo")
     assert "leave out --config and --out" in outcome.err
+
+
+def test_a_run_that_is_done_says_so(recoseg, small) -> None:
+    assert recoseg("train", "--out", "run", *small).code == 0
+    outcome = recoseg("train", "--resume", "run")
+    assert outcome.code == 0
+    assert "iterations are done: nothing is left to train" in outcome.out

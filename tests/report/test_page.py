@@ -84,7 +84,7 @@ def test_a_network_that_all_runs_share_is_said_once_and_others_at_each_run(read_
         read_page(make_run(), make_run()).one("p", "subtitle").text.endswith("· deeplab_v3_plus, resnet101")
     )
     root = read_page(make_run(), other)
-    assert root.one("p", "subtitle").text == "2 runs · 3 classes"
+    assert root.one("p", "subtitle").text == "2 runs · 3 classes · 4 validation images"
     assert table_rows(root, "comparison")[1][0] == "plainmean_teacher with classmix; deeplab_v2"
 
 
