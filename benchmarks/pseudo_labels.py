@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from recoseg.builders.runs import trained_run
+from recoseg.builders.trained import trained_run
 from recoseg.evaluate.confusion import confusion_matrix
 from recoseg.methods.teacher import Teacher
 from recoseg.splits.split_file import LabelSplit

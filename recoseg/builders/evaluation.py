@@ -12,6 +12,7 @@ import torch
 
 from recoseg.builders.data import build_dataset
 from recoseg.builders.load import TrainedNetwork, trained_network
+from recoseg.builders.trained import require_same_classes
 from recoseg.builders.training import choose_device
 from recoseg.config.load import load
 from recoseg.data.base import SUBSETS, Dataset
@@ -23,7 +24,6 @@ from recoseg.evaluate.protocol import Protocol
 from recoseg.evaluate.scores_file import Evaluation
 from recoseg.lookup import did_you_mean
 from recoseg.train.run_folder import RunFolder
-from recoseg.types import ClassInfo
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,23 +100,3 @@ def labelled_keys(dataset: Dataset, subset: str) -> list[str]:
         f"none of the {len(keys)} images of subset {subset} has labels" if keys else f"no images in {subset}"
     )
     raise UserError(f"{dataset.name}: {what}; subsets with labels: {', '.join(others) or 'none'}")
-
-
-def require_same_classes(trained: ClassInfo, data: ClassInfo) -> None:
-    """The numbers of the classes must mean the same."""
-    if trained.names == data.names:
-        return
-    if len(trained) != len(data):
-        raise UserError(
-            f"the network was trained on {len(trained)} classes and the data has {len(data)}: "
-            "evaluate it on data with the same classes"
-        )
-    number, (one, other) = next(
-        (number, pair)
-        for number, pair in enumerate(zip(trained.names, data.names, strict=True))
-        if pair[0] != pair[1]
-    )
-    raise UserError(
-        f"class {number} is {one!r} for the network and {other!r} in the data: "
-        "evaluate it on data with the same classes, in the same order"
-    )

@@ -95,7 +95,8 @@ def weights_about(file: Path) -> Mapping[str, Any]:
     """What the header of a weights file says: classes, palette, iteration."""
     try:
         with safe_open(file, framework="pt") as content:
-            return dict(json.loads((content.metadata() or {})["recoseg"]))
+            about = dict(json.loads((content.metadata() or {})["recoseg"]))
+        return {name: about[name] for name in ("classes", "palette", "iteration")}
     except (SafetensorError, ValueError) as error:
         raise UserError(f"{file}: not a readable weights file ({error}); copy it again") from error
     except KeyError:

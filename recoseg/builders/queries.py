@@ -7,7 +7,7 @@ from dataclasses import replace
 from torch import Tensor
 
 from recoseg.builders.methods import build_contrast
-from recoseg.builders.runs import TrainedRun
+from recoseg.builders.trained import TrainedRun
 from recoseg.config.method_settings import ContrastSettings
 from recoseg.evaluate.embeddings import Embedder
 from recoseg.figures.queries import QueryMap

@@ -1,9 +1,7 @@
-"""Config -> a run: new, resumed, or trained."""
+"""Config -> a run: new or resumed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ from torch import nn
 from recoseg.augment.colour import ColourJitter, GaussianBlur
 from recoseg.builders.data import build_dataset, build_split, require_two_classes, val_keys
 from recoseg.builders.methods import build_contrast, build_method
-from recoseg.builders.models import build_model, build_starting_model
+from recoseg.builders.models import build_starting_model
 from recoseg.builders.training import (
     build_optimiser,
     build_pieces,
@@ -22,14 +20,12 @@ from recoseg.builders.training import (
     choose_workers,
 )
 from recoseg.config.describe import describe_method, describe_model
-from recoseg.config.load import flat, load, to_yaml
+from recoseg.config.load import flat, to_yaml
 from recoseg.config.settings import RunConfig
 from recoseg.data.base import Dataset
 from recoseg.data.cached import Cached
 from recoseg.data.worker_processes import Progress
-from recoseg.errors import UserError
 from recoseg.loaders import Pieces
-from recoseg.models.weights import load_weights
 from recoseg.splits.split_file import LabelSplit
 from recoseg.splits.visible import VisibleLabels
 from recoseg.train.precision import Precision
@@ -52,35 +48,6 @@ def resumed_run(config: RunConfig, folder: RunFolder) -> Trainer:
     split = LabelSplit.load(folder.split)
     split.check_fits(dataset)
     return Trainer(folder=folder, **build_parts(config, dataset, split, resumed=folder.state.is_file()))
-
-
-@dataclass(frozen=True)
-class TrainedRun:
-    """A run that has weights, ready to look at images."""
-
-    folder: RunFolder
-    config: RunConfig
-    dataset: Dataset
-    val_keys: Sequence[str]
-    model: nn.Module
-    device: torch.device
-
-
-def trained_run(folder: RunFolder) -> TrainedRun:
-    """The network of a run folder with its trained weights, in eval mode, and the data it was trained on."""
-    config = load(folder.config)
-    dataset = build_dataset(config.data)
-    model = build_model(
-        config.model,
-        len(dataset.classes),
-        feature_channels=feature_channels(config),
-        seed=config.train.seed,
-    )
-    if not folder.weights.is_file():
-        raise UserError(f"{folder.path} has no weights yet: train it to its first evaluation")
-    load_weights(model, folder.weights, strict=True)
-    device = choose_device(config.train.device)
-    return TrainedRun(folder, config, dataset, val_keys(dataset), model.to(device).eval(), device)
 
 
 def build_parts(

@@ -7,10 +7,10 @@ import json
 from contextlib import suppress
 from pathlib import Path
 
-from recoseg.builders.runs import TrainedRun
+from recoseg.builders.trained import TrainedRun
 from recoseg.data.worker_processes import Progress
 from recoseg.evaluate.survey import Survey, survey
-from recoseg.files import write_whole
+from recoseg.files import digest, write_whole
 
 FORMAT = 1
 """Counted up when a survey holds something new: older files are then made again."""
@@ -33,7 +33,7 @@ def origin(run: TrainedRun) -> dict[str, object]:
     keys = "\n".join(run.val_keys)
     return {
         "format": FORMAT,
-        "weights": hashlib.sha256(run.folder.weights.read_bytes()).hexdigest(),
+        "weights": digest(run.folder.weights),
         "dataset": run.dataset.fingerprint(),
         "subset": "val",
         "images": hashlib.sha256(keys.encode(errors="surrogateescape")).hexdigest(),

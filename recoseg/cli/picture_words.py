@@ -12,7 +12,7 @@ from recoseg.errors import UserError
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from recoseg.builders.runs import TrainedRun
+    from recoseg.builders.trained import TrainedRun
     from recoseg.data.base import Dataset
 
 
@@ -28,7 +28,7 @@ def run_names(paths: Sequence[str]) -> list[str]:
 
 def open_runs(paths: Sequence[str]) -> dict[str, TrainedRun]:
     """Name -> run with its weights; all of the same classes, which are drawn in the same colours."""
-    from recoseg.builders.runs import trained_run
+    from recoseg.builders.trained import trained_run
     from recoseg.train.run_folder import RunFolder
 
     if len({Path(path).resolve() for path in paths}) < len(paths):

@@ -104,8 +104,8 @@ def distinct_names(paths: Sequence[Path]) -> list[str]:
 
 def view(folder: RunFolder, name: str, shown: Dataset, keys: Sequence[str], console: Console) -> RunView:
     """A run as the page shows it; one without weights has neither a survey nor pictures."""
-    from recoseg.builders.runs import trained_run
     from recoseg.builders.survey import surveyed
+    from recoseg.builders.trained import trained_run
     from recoseg.cli.check import progress_of
     from recoseg.config.describe import describe_method, describe_model
     from recoseg.config.load import load

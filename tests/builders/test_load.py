@@ -135,11 +135,12 @@ def test_weights_of_another_class_count_are_refused_with_both_counts(run) -> Non
         recoseg.load(run)
 
 
-def test_weights_of_others_do_not_tell_their_classes(run) -> None:
+@pytest.mark.parametrize("header", [None, {"recoseg": "{}"}, {"recoseg": '{"classes": ["a", "b"]}'}])
+def test_weights_of_others_do_not_tell_their_classes(run, header) -> None:
     from safetensors.torch import save_file
 
     path = run / "weights.safetensors"
-    save_file(load_file(path), path)
+    save_file(load_file(path), path, metadata=header)
     with pytest.raises(UserError, match="does not name its classes"):
         recoseg.load(run)
 

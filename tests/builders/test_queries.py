@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from recoseg.builders.queries import query_map
-from recoseg.builders.runs import TrainedRun
+from recoseg.builders.trained import TrainedRun
 from recoseg.config import load
 from recoseg.data.scenes import Scenes
 from recoseg.errors import UserError

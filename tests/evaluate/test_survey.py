@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from recoseg.builders import survey as kept
-from recoseg.builders.runs import trained_run
 from recoseg.builders.survey import surveyed
+from recoseg.builders.load import weights_about
+from recoseg.builders.trained import trained_run
 from recoseg.cli.main import main
 from recoseg.data.base import Dataset
 from recoseg.evaluate.boundary import BoundaryRule
@@ -131,7 +132,7 @@ def test_a_survey_is_made_once_as_long_as_weights_and_images_stay(folder, monkey
         run.model.classifier[1].bias += 1
     from recoseg.train.run_folder import save_weights
 
-    save_weights(folder.weights, run.model.state_dict(), {})
+    save_weights(folder.weights, run.model.state_dict(), weights_about(folder.weights))
     surveyed(trained_run(folder))
     config = folder.config.read_text()
     folder.config.write_text(config.replace("num_val: 2", "num_val: 1"))
