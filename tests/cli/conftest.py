@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -190,3 +191,36 @@ def require_same_end(lines) -> Callable[[Path, Path], None]:
                 assert (first / name).read_bytes() == (second / name).read_bytes(), name
 
     return require
+
+
+@pytest.fixture
+def full_disk_at(monkeypatch) -> Callable[[int], Any]:
+    """`with full_disk_at(3):` training ends with an error before its iteration 3."""
+    from recoseg.train import trainer
+
+    original = trainer.poly
+
+    @contextmanager
+    def at(number: int):
+        def cut(iteration, iterations, power):
+            if iteration == number:
+                raise OSError(28, "No space left on device")
+            return original(iteration, iterations, power)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(trainer, "poly", cut)
+            yield
+
+    return at
+
+
+@pytest.fixture
+def segformer(tmp_path) -> str:
+    """A folder with a tiny SegFormer, made for 7 classes."""
+    transformers = pytest.importorskip("transformers", reason="needs the package transformers")
+    config = transformers.SegformerConfig(
+        hidden_sizes=[8, 16, 16, 16], depths=[1] * 4, num_attention_heads=[1, 1, 2, 2],
+        decoder_hidden_size=16, num_labels=7,
+    )  # fmt: skip
+    transformers.SegformerForSemanticSegmentation(config).save_pretrained(tmp_path / "segformer")
+    return "segformer"

@@ -51,22 +51,12 @@ def test_half_precision_runs_on_a_cpu_with_nearly_the_same_losses(losses_with, t
 
 
 def test_half_precision_resumes_with_its_scale(
-    recoseg, tmp_path, small, monkeypatch, require_same_end
+    recoseg, tmp_path, small, full_disk_at, require_same_end
 ) -> None:
-    from recoseg.train import trainer
-
     settings = [*small, "--train.precision=float16"]
     assert recoseg("train", "--out", "whole", *settings).code == 0
-    original = trainer.poly
-
-    def cut(iteration, iterations, power):
-        if iteration == 3:
-            raise OSError(28, "No space left on device")
-        return original(iteration, iterations, power)
-
-    monkeypatch.setattr(trainer, "poly", cut)
-    assert recoseg("train", "--out", "cut", *settings).code == 1
-    monkeypatch.setattr(trainer, "poly", original)
+    with full_disk_at(3):
+        assert recoseg("train", "--out", "cut", *settings).code == 1
     assert recoseg("train", "--resume", "cut").code == 0
     require_same_end(tmp_path / "whole", tmp_path / "cut")
     scales = [

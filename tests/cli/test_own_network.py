@@ -25,18 +25,6 @@ def own_unet(repository, tmp_path):
 
 
 @pytest.fixture
-def segformer(tmp_path):
-    """A folder with a tiny SegFormer, made for 7 classes."""
-    transformers = pytest.importorskip("transformers", reason="needs the package transformers")
-    config = transformers.SegformerConfig(
-        hidden_sizes=[8, 16, 16, 16], depths=[1] * 4, num_attention_heads=[1, 1, 2, 2],
-        decoder_hidden_size=16, num_labels=7,
-    )  # fmt: skip
-    transformers.SegformerForSemanticSegmentation(config).save_pretrained(tmp_path / "segformer")
-    return "segformer"
-
-
-@pytest.fixture
 def run_resume_and_report(recoseg, tmp_path, monkeypatch):
     """A whole run, and one that is cut short and resumed: they end the same. Returns the weights."""
 

@@ -169,13 +169,7 @@ def test_a_copied_run_predicts_without_its_data(recoseg, photos, tmp_path, small
     assert "8 images labelled" in outcome.out
 
 
-def test_a_network_of_transformers_predicts(recoseg, photos, tmp_path) -> None:
-    transformers = pytest.importorskip("transformers", reason="needs the package transformers")
-    config = transformers.SegformerConfig(
-        hidden_sizes=[8, 16, 16, 16], depths=[1] * 4, num_attention_heads=[1, 1, 2, 2],
-        decoder_hidden_size=16, num_labels=7,
-    )  # fmt: skip
-    transformers.SegformerForSemanticSegmentation(config).save_pretrained(tmp_path / "segformer")
+def test_a_network_of_transformers_predicts(recoseg, photos, segformer) -> None:
     trained = recoseg(
         "train", "--out", "run", "--model=transformers", "--model.checkpoint=segformer", "--data.height=40",
         "--data.width=44", "--data.num-train=4", "--data.num-val=2", "--augment.crop=36",

@@ -248,19 +248,11 @@ def test_a_config_edited_by_hand_is_refused_with_all_differences(recoseg, tmp_pa
 
 
 def test_only_harmless_settings_can_be_given_to_a_resumed_run(
-    recoseg, tmp_path, small, monkeypatch, require_same_end, lines
+    recoseg, tmp_path, small, full_disk_at, require_same_end, lines
 ) -> None:
     assert recoseg("train", "--out", "whole", *small).code == 0
-    original = trainer.poly
-
-    def cut(iteration, iterations, power):
-        if iteration == 3:
-            raise OSError(28, "No space left on device")
-        return original(iteration, iterations, power)
-
-    monkeypatch.setattr(trainer, "poly", cut)
-    assert recoseg("train", "--out", "cut", *small).code == 1
-    monkeypatch.setattr(trainer, "poly", original)
+    with full_disk_at(3):
+        assert recoseg("train", "--out", "cut", *small).code == 1
     refused = recoseg("train", "--resume", "cut", "--method", "mean_teacher", "--optimiser.lr", "1")
     assert refused.code == 1
     assert "method.name supervised -> mean_teacher" in refused.err

@@ -16,21 +16,12 @@ def row(outcome, name: str) -> str:
 
 
 @pytest.fixture
-def three(recoseg, tmp_path, small, monkeypatch) -> None:
+def three(recoseg, tmp_path, small, full_disk_at) -> None:
     """runs/done, runs/deep/best with a choice of weights, and runs/stopped before its first evaluation."""
-    from recoseg.train import trainer
-
     assert recoseg("train", "--out", "runs/done", *small).code == 0
     assert recoseg("train", "--out", "runs/deep/best", *small, "--train.best-on=val").code == 0
-    original = trainer.poly
-
-    def cut(iteration, iterations, power):
-        if iteration == 1:
-            raise OSError(28, "No space left on device")
-        return original(iteration, iterations, power)
-
-    monkeypatch.setattr(trainer, "poly", cut)
-    assert recoseg("train", "--out", "runs/stopped", *small).code == 1
+    with full_disk_at(1):
+        assert recoseg("train", "--out", "runs/stopped", *small).code == 1
 
 
 def test_all_runs_below_a_folder_are_listed_with_their_state(recoseg, tmp_path, three) -> None:
