@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 from collections.abc import Iterator
@@ -30,3 +31,9 @@ def whole_file(path: Path) -> Iterator[Path]:
         raise
     finally:
         os.close(descriptor)
+
+
+def digest(path: Path) -> str:
+    """The sha256 of a file's content, which tells files apart."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -18,7 +18,6 @@ be read are listed and left out; the exit code is then 1.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -81,9 +80,11 @@ def run(arguments: argparse.Namespace) -> int:
     """1 if any image could not be read."""
     from rich.console import Console
 
-    from recoseg.builders.load import load
+    from recoseg.builders.load import load, weights_file
+    from recoseg.files import digest
     from recoseg.predict.image_list import find_images
     from recoseg.predict.output_folder import OutputFolder
+    from recoseg.train.run_folder import RunFolder
 
     output = OutputFolder(
         path=Path(arguments.out),
@@ -102,7 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
         scales=arguments.scales,
     )
     made_by = {
-        "weights": digest(arguments.run_folder, arguments.weights),
+        "weights": digest(weights_file(RunFolder.open(Path(arguments.run_folder)), arguments.weights)),
         "looks": predictor.looks.name(len(predictor.classes)),
     }
     todo = output.prepare(
@@ -116,15 +117,6 @@ def run(arguments: argparse.Namespace) -> int:
         print("nothing is left to do")
         return 0
     return predict_and_tell(predictor, todo, output, Console(stderr=True, highlight=False))
-
-
-def digest(run_folder: str, weights: str) -> str:
-    """Tells weights apart."""
-    from recoseg.builders.load import weights_file
-    from recoseg.train.run_folder import RunFolder
-
-    with weights_file(RunFolder.open(Path(run_folder)), weights).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def predict_and_tell(

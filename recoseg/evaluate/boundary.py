@@ -38,7 +38,7 @@ class BoundaryRule:
 class BoundaryCounter:
     """Adds up integer counts, from which the scores of all images follow."""
 
-    def __init__(self, num_classes: int, rule: BoundaryRule, *, device: torch.device) -> None:
+    def __init__(self, num_classes: int, rule: BoundaryRule, *, device: torch.device | str) -> None:
         self.num_classes, self.rule = num_classes, rule
         self.bands = torch.zeros(3, num_classes, dtype=torch.int64, device=device)
         self.contours = torch.zeros(4, num_classes, dtype=torch.int64, device=device)

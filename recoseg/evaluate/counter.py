@@ -19,7 +19,7 @@ class ScoreCounter:
         num_classes: int,
         *,
         boundary: BoundaryRule | None = None,
-        device: torch.device = torch.device("cpu"),  # noqa: B008 (never changed)
+        device: torch.device | str = "cpu",
     ) -> None:
         self.num_classes = num_classes
         self.confusion = torch.zeros(num_classes, num_classes, dtype=torch.int64, device=device)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from recoseg.errors import UserError
-from recoseg.evaluate.protocol import SMALLEST_SIDE, at_least
+from recoseg.evaluate.protocol import SMALLEST_SIDE, as_float, at_least
 from recoseg.models.deeplab_v2 import DeepLabV2
 from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
 from recoseg.models.feature_maps import tapped
@@ -48,7 +48,7 @@ class Embedder:
     def __call__(self, images: Tensor) -> Look:
         """(B, 3, H, W) uint8; the model is in eval mode."""
         size = images.shape[2:]
-        padded = at_least(images.to(self.device).float().div_(255), SMALLEST_SIDE)
+        padded = at_least(as_float(images, self.device), SMALLEST_SIDE)
         layer = None if self.place is None else self.model.get_submodule(self.place.at)
         with nullcontext() if layer is None else tapped(layer) as tap:
             output: ModelOutput = self.model(padded)

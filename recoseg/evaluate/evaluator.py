@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from recoseg.data.base import Dataset
 from recoseg.data.worker_processes import Progress
@@ -62,18 +62,6 @@ def evaluate(
     finally:
         model.train(was_training)
     return total.scores()
-
-
-def predict(
-    model: nn.Module,
-    images: Tensor,
-    device: torch.device,
-    *,
-    num_classes: int,
-    protocol: Protocol = WHOLE_IMAGE,
-) -> Tensor:
-    """(B, 3, H, W) uint8 -> (B, H, W) uint8. The model is expected to be in eval mode."""
-    return protocol.labels(model, images, device, num_classes=num_classes)
 
 
 def same_size_groups(samples: Iterable[Sample], most: int) -> Iterator[list[Sample]]:

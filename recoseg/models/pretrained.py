@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import sys
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from pathlib import Path
 import torch
 
 from recoseg.errors import UserError
+from recoseg.files import digest
 from recoseg.lookup import lookup
 from recoseg.models.encoders import ENCODERS, Encoder
 from recoseg.models.weights import LoadReport, load_weights
@@ -71,8 +71,7 @@ def imagenet_file(name: str, *, addresses: Mapping[str, str] = IMAGENET) -> Path
 
 def require_published(path: Path, address: str) -> None:
     """Refuse a file of the cache whose content is not what its name promises."""
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+    found = digest(path)
     if not found.startswith(hash_of(path)):
         raise UserError(
             f"{path}: broken, or not the published file (its sha256 begins with {found[:8]}, not with "

@@ -13,8 +13,8 @@ from recoseg.data.base import Dataset
 from recoseg.errors import UserError
 from recoseg.evaluate.boundary import BoundaryRule
 from recoseg.evaluate.confusion import confusion_matrix
-from recoseg.evaluate.evaluator import evaluate, predict
-from recoseg.evaluate.protocol import Protocol
+from recoseg.evaluate.evaluator import evaluate
+from recoseg.evaluate.protocol import WHOLE_IMAGE, Protocol
 from recoseg.types import IGNORE, ClassInfo, ModelOutput
 
 CLASSES = ClassInfo(("dark", "light"), ((0, 0, 0), (255, 255, 255)))
@@ -139,7 +139,7 @@ def test_boundary_scores_are_those_of_the_same_predictions() -> None:
 
 def test_predictions_are_what_is_scored() -> None:
     dataset = Greys((34, 41))
-    found = predict(Threshold(), dataset.images[0][None], torch.device("cpu"), num_classes=2)
+    found = WHOLE_IMAGE.labels(Threshold(), dataset.images[0][None], torch.device("cpu"), num_classes=2)
     assert found[0].equal((dataset.images[0][0] >= 128).to(torch.uint8))
 
 

@@ -15,7 +15,7 @@ from recoseg.cli.picture_words import image_and_labels, open_runs, require_image
 from recoseg.errors import UserError
 
 if TYPE_CHECKING:
-    from recoseg.builders.runs import TrainedRun
+    from recoseg.builders.trained import TrainedRun
     from recoseg.figures.predictions import PredictedImage
 
 BESIDE: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ def predicted_image(runs: dict[str, TrainedRun], key: str) -> PredictedImage:
     """The image of the first run's data, as every run sees it."""
     import torch
 
-    from recoseg.evaluate.evaluator import predict
+    from recoseg.evaluate.protocol import WHOLE_IMAGE
     from recoseg.figures.predictions import PredictedImage
     from recoseg.models.without_features import without_features
     from recoseg.types import IGNORE
@@ -65,7 +65,7 @@ def predicted_image(runs: dict[str, TrainedRun], key: str) -> PredictedImage:
     predictions = {}
     for name, run in runs.items():
         with without_features(run.model) as model:
-            found = predict(model, image[None], run.device, num_classes=len(dataset.classes))
+            found = WHOLE_IMAGE.labels(model, image[None], run.device, num_classes=len(dataset.classes))
         predictions[name] = found[0].cpu().numpy()
     truth = torch.full(image.shape[1:], IGNORE, dtype=torch.uint8) if labels is None else labels
     return PredictedImage(image.permute(1, 2, 0).numpy(), truth.numpy(), predictions)
