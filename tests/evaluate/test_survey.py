@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from recoseg.builders import survey as kept
-from recoseg.builders.survey import surveyed
 from recoseg.builders.load import weights_about
+from recoseg.builders.survey import surveyed
 from recoseg.builders.trained import trained_run
 from recoseg.cli.main import main
 from recoseg.data.base import Dataset
