@@ -24,7 +24,7 @@ from recoseg.config.model_settings import (
     TransformersModel,
 )
 from recoseg.config.split_settings import SplitSettings
-from recoseg.config.train_settings import AugmentSettings, OptimiserSettings, TrainSettings
+from recoseg.config.train_settings import AdamWOptimiser, AugmentSettings, SGDOptimiser, TrainSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,5 +41,5 @@ class RunConfig:
     )
     method: SupervisedMethod | MeanTeacherMethod | S4GANMethod = field(default_factory=SupervisedMethod)
     contrast: ContrastSettings | None = None
-    optimiser: OptimiserSettings = field(default_factory=OptimiserSettings)
+    optimiser: SGDOptimiser | AdamWOptimiser = field(default_factory=SGDOptimiser)
     train: TrainSettings = field(default_factory=TrainSettings)

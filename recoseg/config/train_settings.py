@@ -23,19 +23,34 @@ class AugmentSettings:
     blur: float = setting(0.5, "probability of Gaussian blur", at_least=0, at_most=1)
 
 
-@dataclass(frozen=True, kw_only=True)
-class OptimiserSettings:
-    """SGD with the learning rate annealed at every iteration."""
+HEAD_LR_FACTOR = "the rate of all but the encoder, as a multiple of lr; 10 is usual for fine-tuning"
+POWER = "the rate at iteration t is lr * (1 - t / iterations) ** power"
 
+
+@dataclass(frozen=True, kw_only=True)
+class SGDOptimiser:
+    """SGD with the learning rate annealed at every iteration: the paper's."""
+
+    name: Literal["sgd"] = "sgd"
     lr: float = setting(2.5e-3, "learning rate at the start", above=0)
     momentum: float = setting(0.9, "momentum", at_least=0, at_most=1)
     nesterov: bool = setting(True, "Nesterov's form of momentum")
     weight_decay: float = setting(5e-4, "weight decay", at_least=0)
-    head_lr_factor: float = setting(
-        1.0, "the rate of all but the encoder, as a multiple of lr; 10 is usual for fine-tuning", above=0
-    )
+    head_lr_factor: float = setting(1.0, HEAD_LR_FACTOR, above=0)
     decay_norms_and_biases: bool = setting(True, "weight decay for norms and biases too")
-    power: float = setting(0.9, "the rate at iteration t is lr * (1 - t / iterations) ** power", at_least=0)
+    power: float = setting(0.9, POWER, at_least=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdamWOptimiser:
+    """AdamW, annealed alike: learns faster in short runs, and is usual for transformers."""
+
+    name: Literal["adamw"] = "adamw"
+    lr: float = setting(2e-4, "learning rate at the start", above=0)
+    weight_decay: float = setting(0.01, "weight decay", at_least=0)
+    head_lr_factor: float = setting(1.0, HEAD_LR_FACTOR, above=0)
+    decay_norms_and_biases: bool = setting(True, "weight decay for norms and biases too")
+    power: float = setting(0.9, POWER, at_least=0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -178,3 +178,48 @@ def test_fine_tuning_settings_reach_the_optimiser() -> None:
 def test_decay_off_for_norms_has_no_effect_without_decay() -> None:
     with pytest.raises(UserError, match="decay_norms_and_biases has no effect without"):
         optimiser(start()[0], weight_decay=0, decay_norms_and_biases=False)
+
+
+def test_settings_reach_adamw() -> None:
+    model = start()[0]
+    made = optimiser(
+        model, name="adamw", lr=0.01, weight_decay=0.2, head_lr_factor=5, decay_norms_and_biases=False
+    )
+    assert type(made) is torch.optim.AdamW
+    assert made.defaults["betas"] == (0.9, 0.999)
+    groups = {(group["lr"], group["weight_decay"]) for group in made.param_groups}
+    assert groups == {(0.01, 0.2), (0.01, 0.0), (0.05, 0.2), (0.05, 0.0)}
+    counted = sum(parameter.numel() for group in made.param_groups for parameter in group["params"])
+    assert counted == sum(parameter.numel() for parameter in model.parameters())
+    with pytest.raises(UserError, match=r"unknown setting 'optimiser.momentum' of optimiser 'adamw'"):
+        optimiser(model, name="adamw", momentum=0.9)
+    with pytest.raises(UserError, match="decay_norms_and_biases has no effect"):
+        optimiser(model, name="adamw", weight_decay=0, decay_norms_and_biases=False)
+
+
+def test_the_first_step_of_adamw_has_a_closed_form() -> None:
+    """Weights shrink by rate times decay, and move by the rate against the sign of their gradient."""
+    model = torch.nn.Linear(1, 1, bias=False)
+    made = optimiser(model, name="adamw", lr=0.1, weight_decay=0.5)
+    torch.nn.init.constant_(model.weight, 2.0)
+    model(torch.ones(1, 1)).sum().backward()
+    made.step()
+    assert model.weight.item() == pytest.approx(2.0 * (1 - 0.1 * 0.5) - 0.1, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["sgd", "adamw"])
+def test_the_loss_falls_with_every_optimiser(name) -> None:
+    model = start()[0].train()
+    made = optimiser(model, name=name, lr=0.01)
+    generator = torch.Generator().manual_seed(0)
+    images = torch.rand(2, 3, 32, 32, generator=generator)
+    labels = (images[:, 0] > 0.5).long()
+    losses = []
+    for _ in range(8):
+        logits = torch.nn.functional.interpolate(model(images).logits, (32, 32))
+        loss = torch.nn.functional.cross_entropy(logits, labels)
+        made.zero_grad()
+        loss.backward()
+        made.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.9 * losses[0]

@@ -40,7 +40,7 @@ def test_the_version_is_shown(recoseg) -> None:
         ([], "the following arguments are required: COMMAND"),
         (["check"], "required: DATA; see recoseg check --help"),
         (["check", ".", "--wrokers", "2"], "unexpected argument '--wrokers'"),
-        (["train", "--optimiser.lrr", "1"], "unknown setting 'optimiser.lrr'; did you mean 'lr'?"),
+        (["train", "--optimiser.lrr", "1"], "'optimiser.lrr' of optimiser 'sgd'; did you mean 'lr'?"),
         (["train", "--config", "nowhere.yaml"], "no config file 'nowhere.yaml'"),
         (["train", "--data", "./nowhere"], "nowhere"),
         (["train", "--resume", "nowhere"], "no run folder at nowhere"),

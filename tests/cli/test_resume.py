@@ -69,6 +69,15 @@ def test_a_run_of_a_real_network_killed_at_random_moments_ends_as_if_it_had_neve
     require_same_end(tmp_path / "whole", path)
 
 
+def test_a_run_with_adamw_goes_on_exactly(recoseg, tmp_path, small, full_disk_at, require_same_end) -> None:
+    settings = [*small, "--optimiser=adamw", "--optimiser.lr=0.01"]
+    assert recoseg("train", "--out", "whole", *settings).code == 0
+    with full_disk_at(3):
+        assert recoseg("train", "--out", "cut", *settings).code == 1
+    assert recoseg("train", "--resume", "cut").code == 0
+    require_same_end(tmp_path / "whole", tmp_path / "cut")
+
+
 class PowerCut(BaseException):
     """Nothing catches it: whatever is not on the disk is gone."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from recoseg.config import from_plain, load, to_yaml
 from recoseg.config.data_settings import FolderData, ScenesData
 from recoseg.config.describe import describe_settings
+from recoseg.config.load import flat, from_flat
 from recoseg.config.parse import setting_names
 from recoseg.config.settings import RunConfig
 from recoseg.errors import UserError
@@ -62,7 +64,10 @@ def test_an_existing_path_is_kept_as_an_absolute_one(tmp_path, monkeypatch) -> N
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--optimiser.lrr", "1"], r"unknown setting 'optimiser.lrr'; did you mean 'lr'\?"),
+        (
+            ["--optimiser.lrr", "1"],
+            r"unknown setting 'optimiser.lrr' of optimiser 'sgd'; did you mean 'lr'\?",
+        ),
         (["--optimizer.lr", "1"], r"did you mean 'optimiser'\?"),
         (["--lr", "1"], r"did you mean 'optimiser.lr'\?"),
         (["--data", "scene"], r"data: there is no folder and no dataset 'scene'; did you mean 'scenes'\?"),
@@ -141,6 +146,30 @@ def test_a_saved_config_reads_back_equal(lr, crop, labels, nesterov) -> None:
         }
     )
     assert from_plain(yaml.safe_load(to_yaml(config))) == config
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["--method", "mean_teacher", "--contrast", "reco", "--augment.crop", "32x64"],
+        ["--model", "deeplab_v2", "--optimiser", "adamw", "--split.fraction", "1/8"],
+    ],
+)
+def test_settings_by_dotted_names_make_the_same_config_again(words) -> None:
+    config = load(None, words)
+    assert from_flat(flat(config)) == config
+    assert from_flat(json.loads(json.dumps(flat(config)))) == config
+
+
+def test_settings_that_came_later_have_their_defaults_and_unknown_ones_are_named() -> None:
+    config = load(None, ["--method.mix", "cutmix", "--train.seed", "4"])
+    older = flat(config)
+    for name in ("optimiser.name", "split.unlabelled", "train.clip"):
+        del older[name]
+    assert from_flat(older) == config
+    with pytest.raises(UserError, match=r"unknown setting 'train.colour'"):
+        from_flat({**older, "train.colour": 1})
 
 
 def test_every_setting_is_in_the_help() -> None:
