@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 TAKES_SETTINGS = True
 METAVARS = {
-    "fraction": "1/8", "pixels": "1|5%", "partition": "NAME",
+    "fraction": "1/8", "pixels": "1|5%", "partition": "NAME", "unlabelled": "10%",
     "labelled_list": "FILE", "unlabelled_list": "FILE",
 }  # fmt: skip
 

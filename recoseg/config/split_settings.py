@@ -44,6 +44,9 @@ class SplitSettings:
     unlabelled_list: str | None = setting(
         None, "a list of the unlabelled images; if none, all that are not in labelled_list", is_path=True
     )
+    unlabelled: str | None = setting(
+        None, "the share of the unlabelled images to use, such as 10%; all if none"
+    )
     pixels: str | None = setting(
         None, "labelled pixels of each class in each labelled image: 1, or a percentage such as 5%"
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from recoseg.data.base import Dataset
 from recoseg.errors import UserError
 from recoseg.lookup import lookup
+from recoseg.seeds import permutation
 from recoseg.splits.class_index import ClassCounter
 from recoseg.splits.few_images import all_labels, few_images, labelled_keys, random_images
 from recoseg.splits.few_pixels import few_pixels
@@ -19,10 +20,10 @@ from recoseg.splits.pixel_budget import PixelBudget
 from recoseg.splits.split_file import LabelSplit
 
 ALONE = {
-    "partition": {"labelled_list", "unlabelled_list", "pixels", "seed"},
-    "labelled_list": {"partition", "unlabelled_list", "pixels", "seed"},
-    "fraction": {"images_per_class", "random", "min_classes", "pixels", "seed"},
-    "random": {"labels", "fraction", "pixels", "seed"},
+    "partition": {"labelled_list", "unlabelled_list", "unlabelled", "pixels", "seed"},
+    "labelled_list": {"partition", "unlabelled_list", "unlabelled", "pixels", "seed"},
+    "fraction": {"images_per_class", "random", "min_classes", "unlabelled", "pixels", "seed"},
+    "random": {"labels", "fraction", "unlabelled", "pixels", "seed"},
 }
 """setting -> what may be given beside it; for the others, all that these do not exclude."""
 
@@ -46,6 +47,7 @@ class SplitRequest:
     partition: str | None = None
     labelled_list: str | None = None
     unlabelled_list: str | None = None
+    unlabelled: str | None = None
     pixels: str | None = None
     seed: int = 0
 
@@ -66,12 +68,14 @@ class SplitRequest:
 
     def draws(self) -> bool:
         drawn_images = self.labels or self.images_per_class or self.fraction or self.partition
-        return bool(self.pixels or (drawn_images and not self.labelled_list))
+        return bool(self.pixels or self.unlabelled or (drawn_images and not self.labelled_list))
 
     def draw(self, dataset: Dataset, counter: ClassCounter) -> LabelSplit:
         """The split that was asked for; all labels if nothing was."""
         pixels = PixelBudget.parse(self.pixels) if self.pixels else None
         split = self.draw_images(dataset, counter)
+        if self.unlabelled is not None:
+            split = some_unlabelled(split, self.unlabelled, seed=self.seed)
         if pixels is None:
             return split
         return few_pixels(
@@ -144,12 +148,32 @@ class SplitRequest:
 
 
 def fraction_of(dataset: Dataset, text: str) -> int:
-    """How many labelled images a fraction such as "1/8", "0.125" or "12.5%" of all of them is, rounded."""
+    """How many labelled images a share of all of them is, rounded."""
+    return rounded_share(len(labelled_keys(dataset)), text, name="fraction")
+
+
+def some_unlabelled(split: LabelSplit, text: str, *, seed: int) -> LabelSplit:
+    """The split with a share of its unlabelled images; with the same seed, a smaller share is part of it."""
+    keys = sorted(split.unlabelled)
+    count = rounded_share(len(keys), text, name="unlabelled")
+    if not keys:
+        raise UserError("unlabelled has no effect: every training image is labelled")
+    kept = {keys[index] for index in permutation(len(keys), seed, "some_unlabelled")[:count]}
+    return replace(
+        split,
+        unlabelled=tuple(key for key in split.unlabelled if key in kept),
+        settings={**split.settings, "unlabelled": text},
+        seed=seed,
+    )
+
+
+def rounded_share(count: int, text: str, *, name: str) -> int:
+    """A share such as "1/8", "0.125" or "12.5%" of so many images, at least one of them."""
     number, percent, rest = text.partition("%")
     try:
-        fraction = Fraction(number.strip()) / (100 if percent else 1)
+        share = Fraction(number.strip()) / (100 if percent else 1)
     except (ValueError, ZeroDivisionError):
-        fraction = Fraction(0)
-    if rest.strip() or not 0 < fraction <= 1:
-        raise UserError(f"fraction: expected a share of the images such as 1/8, up to 1, got {text!r}")
-    return max(1, math.floor(fraction * len(labelled_keys(dataset)) + Fraction(1, 2)))
+        share = Fraction(0)
+    if rest.strip() or not 0 < share <= 1:
+        raise UserError(f"{name}: expected a share of the images such as 1/8, up to 1, got {text!r}")
+    return max(1, math.floor(share * count + Fraction(1, 2)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import pytest
 
@@ -87,6 +88,31 @@ def test_the_papers_datasets_have_its_thresholds(of_presence, name, min_classes)
 def test_a_setting_without_effect_is_an_error(settings, message) -> None:
     with pytest.raises(UserError, match=message):
         SplitRequest(**settings)
+
+
+def test_a_share_of_the_unlabelled_images_is_part_of_a_larger_one(of_presence) -> None:
+    dataset = sixteen(of_presence)
+    whole = draw(dataset, labels=4, seed=3)
+    splits = [draw(dataset, labels=4, seed=3, unlabelled=share) for share in ("1%", "25%", "1/2", "1")]
+    assert [len(split.unlabelled) for split in splits] == [1, 3, 6, 12]
+    assert all(split.labelled == whole.labelled for split in splits)
+    for smaller, larger in pairwise(splits):
+        assert set(smaller.unlabelled) < set(larger.unlabelled)
+    assert splits[-1].unlabelled == whole.unlabelled
+    assert splits[1].settings["unlabelled"] == "25%"
+    others = {draw(dataset, labels=4, seed=3 + n, unlabelled="25%").unlabelled for n in range(5)}
+    assert len(others) > 1
+
+
+def test_a_share_of_unlabelled_images_goes_with_partitions_and_pixels_and_needs_some(of_presence) -> None:
+    dataset = cityscapes_like(of_presence)
+    dataset.name = "folder"
+    split = draw(dataset, partition="cityscapes-20", unlabelled="50%", pixels="1")
+    assert (len(split.labelled), len(split.unlabelled)) == (20, 54)
+    with pytest.raises(UserError, match="unlabelled has no effect: every training image is labelled"):
+        draw(dataset, unlabelled="50%")
+    with pytest.raises(UserError, match="unlabelled: expected a share of the images such as 1/8, up to 1"):
+        draw(dataset, labels=4, unlabelled="2")
 
 
 def test_all_partitions_of_the_papers_tables_are_there() -> None:
