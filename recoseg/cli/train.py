@@ -26,6 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--out", metavar="RUN", help="the run folder to make (default: runs/ and a number)")
     parser.add_argument("--resume", metavar="RUN", help="go on with a run that ended early")
+    parser.add_argument(
+        "--no-page", action="store_true", help="leave out the page, which recoseg report writes at any time"
+    )
     parser.epilog = "settings, in the config file or as --section.name VALUE:\n\n" + describe_settings()
 
 
@@ -50,8 +53,10 @@ def run(arguments: argparse.Namespace) -> int:
         folder = trainer.folder
         trainer.run(console)
     if writes:  # on its own: the other processes are done
-        page = write_report([folder.path], console=console)
-        console.print(f"run folder: {folder.path}\npage:       {page}", highlight=False, soft_wrap=True)
+        console.print(f"run folder: {folder.path}", highlight=False, soft_wrap=True)
+        if not arguments.no_page:
+            page = write_report([folder.path], console=console)
+            console.print(f"page:       {page}", highlight=False, soft_wrap=True)
     return 0
 
 
