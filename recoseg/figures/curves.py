@@ -66,31 +66,33 @@ def draw_curves(path: Path, runs: Sequence[str], charts: Sequence[Chart]) -> Non
 
 
 def draw_chart(axes: Axes, chart: Chart, last: float) -> None:
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
     for number, points in enumerate(chart.lines):
-        if points:
-            colour, dashes = LINES[number % len(LINES)]
-            across, up = zip(*points, strict=True)
-            marker = "o" if len(points) <= MOST_DOTS else None
-            axes.plot(
-                across,
-                up,
-                color=colour,
-                linestyle=dashes,
-                linewidth=1.5,
-                marker=marker,
-                markersize=3,
-                clip_on=False,
-            )
-    axes.set_title(chart.title, fontsize=10, loc="left", color=INK, pad=6)
-    axes.set_xlim(0, last * 1.02)
+        draw_line(axes, points, number, linewidth=1.5)
+    dress(axes, chart.title, last, percent=chart.percent)
     if all(y >= 0 for points in chart.lines for _, y in points):
         axes.set_ylim(bottom=0)  # so that heights compare
+
+
+def draw_line(axes: Axes, points: Points, number: int, **how: Any) -> None:
+    """In the colour and dashes of run `number`, with a dot at each point while they are few."""
+    if points:
+        colour, dashes = LINES[number % len(LINES)]
+        across, up = zip(*points, strict=True)
+        marker = "o" if len(points) <= MOST_DOTS else None
+        look = {"color": colour, "linestyle": dashes, "marker": marker, "markersize": 3, "clip_on": False}
+        axes.plot(across, up, **{**look, **how})
+
+
+def dress(axes: Axes, title: str, last: float, *, percent: bool) -> None:
+    """Title, ticks and grid of a chart over iterations."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axes.set_title(title, fontsize=10, loc="left", color=INK, pad=6)
+    axes.set_xlim(0, last * 1.02)
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=[1, 2, 2.5, 5, 10]))
     axes.yaxis.set_major_locator(MaxNLocator(5, steps=STEPS))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    if chart.percent:
+    if percent:
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))
     axes.grid(axis="y", linewidth=0.4, color="#dddddd")
     axes.set_axisbelow(True)
@@ -114,11 +116,11 @@ def place_names(runs: Sequence[str], width: float) -> list[list[tuple[float, int
     return rows
 
 
-def draw_names(page: Sheet, rows: Sequence[Sequence[tuple[float, int, str]]]) -> None:
+def draw_names(page: Sheet, rows: Sequence[Sequence[tuple[float, int, str]]], *, below: float = 0.1) -> None:
     from matplotlib.lines import Line2D
 
     for row, entries in enumerate(rows):
-        top = 0.1 + (row + 0.4) * LEGEND
+        top = below + (row + 0.4) * LEGEND
         for left, number, name in entries:
             colour, dashes = LINES[number % len(LINES)]
             ends = [left / page.width, (left + 0.42) / page.width], [1 - top / page.height] * 2

@@ -1,0 +1,180 @@
+"""The scores of a grid as dots, a panel for each column of its table, the paper's figures beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import fsum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from recoseg.figures.curves import LINES
+from recoseg.figures.heading import Heading
+from recoseg.figures.sheet import INK, MUTED, PAPER, Sheet, sheet, shortened, text_width
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+OURS, PAPERS = LINES[0][0], LINES[1][0]
+BACKGROUNDS = ("#f4f4f4", PAPER)  # of the first row, the second, the third as the first, ...
+LONGEST_TITLE = 30
+SMALLEST_SPAN = 2.0  # per cent: less would make much of noise
+NAME_SIZE, LABEL_SIZE = 8.5, 7.5  # points
+NOT_RUN: Any = {"color": "#8a8a8a", "fontsize": LABEL_SIZE, "fontstyle": "italic", "va": "center"}
+
+# The layout, in inches.
+PITCH = 0.27  # from row to row
+ABOVE, FOOT = 0.53, 0.42
+GAP, MARGIN = 0.22, 0.12
+LABEL = 0.5  # beside the highest dot, for its figure
+
+
+@dataclass(frozen=True)
+class ChartRow:
+    """A method: the scores of its seeds in per cent, none if not run, and the paper's mean and spread."""
+
+    title: str
+    scores: Sequence[float] = ()
+    paper: tuple[float, float | None] | None = None
+
+
+@dataclass(frozen=True)
+class ChartPanel:
+    """A column of the table; a thin line marks the mean of `baseline`, by its place in `rows`."""
+
+    title: str
+    rows: Sequence[ChartRow]
+    baseline: int | None = None
+    source: str = "paper"  # where the paper's figures stand
+
+    @property
+    def has_paper(self) -> bool:
+        return any(row.paper for row in self.rows)
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one half of a panel shows: for each row its lowest value, mean and highest, or nothing."""
+
+    title: str
+    spans: Sequence[tuple[float, float, float] | None]
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        there = [span for span in self.spans if span] or [(0.0, 0.0, 0.0)]
+        return min(low for low, _, _ in there), max(high for _, _, high in there)
+
+    @property
+    def width(self) -> float:
+        return self.ends[1] - self.ends[0]
+
+
+def draw_grid_chart(path: Path, panels: Sequence[ChartPanel], *, heading: Heading) -> None:
+    """Panels side by side and below one another, in the order of the table."""
+    has_paper = any(panel.has_paper for panel in panels)
+    columns = min(len(panels), 2 if has_paper else 3)
+    titles = [shortened(row.title, LONGEST_TITLE) for panel in panels for row in panel.rows]
+    names = text_width(max(map(len, titles)), NAME_SIZE) + 0.1
+    side = (2.5 if has_paper else 4.0) if columns == 1 else 1.85
+    pitch = MARGIN + names + (2 * side + GAP if has_paper else side) + MARGIN
+    bands = [panels[start : start + columns] for start in range(0, len(panels), columns)]
+    heights = [ABOVE + PITCH * max(len(panel.rows) for panel in band) + FOOT for band in bands]
+    width = max(columns * pitch, 5.0)
+    top = heading.height(width)
+    with sheet(path, width=width, height=top + sum(heights)) as page:
+        heading.draw(page)
+        for band, height in zip(bands, heights, strict=True):
+            for number, panel in enumerate(band):
+                draw_panel(page, panel, number * pitch + MARGIN, top, names, side)
+            top += height
+
+
+def draw_panel(page: Sheet, panel: ChartPanel, left: float, top: float, names: float, side: float) -> None:
+    """Both halves span as many points, so that equal distances are equal differences."""
+    page.text(left, top + 0.18, panel.title, fontsize=10)
+    top += ABOVE
+    for number, row in enumerate(panel.rows):
+        title = shortened(row.title, LONGEST_TITLE)
+        page.text(
+            left + names - 0.1,
+            top + (number + 0.5) * PITCH,
+            title,
+            ha="right",
+            va="center_baseline",
+            fontsize=NAME_SIZE,
+        )
+    halves = [our_side(panel), *([paper_side(panel)] if panel.has_paper else [])]
+    room = max(*(half.width for half in halves), SMALLEST_SPAN) * 1.1
+    for number, (half, draw) in enumerate(zip(halves, (draw_ours, draw_paper), strict=False)):
+        axes = page.axes(left + names + number * (side + GAP), top, side, PITCH * len(panel.rows))
+        dress(axes, half, room, share=1 - LABEL / side)
+        mark_baseline(axes, half, panel.baseline)
+        draw(axes, panel.rows, half)
+
+
+def our_side(panel: ChartPanel) -> Side:
+    return Side(
+        "ours", [(min(s), fsum(s) / len(s), max(s)) if (s := row.scores) else None for row in panel.rows]
+    )
+
+
+def paper_side(panel: ChartPanel) -> Side:
+    figures = [(row.paper[0], row.paper[1] or 0.0) if row.paper else None for row in panel.rows]
+    return Side(panel.source, [(f[0] - f[1], f[0], f[0] + f[1]) if f else None for f in figures])
+
+
+def dress(axes: Axes, side: Side, room: float, *, share: float) -> None:
+    """`room` points for the marks, in this share of the width, and the rest for the figures beside them."""
+    from matplotlib.ticker import MaxNLocator
+
+    left = side.ends[0] - (room - side.width) / 2
+    axes.set_xlim(left, left + room / share)
+    axes.set_ylim(len(side.spans), 0)
+    for number in range(len(side.spans)):
+        axes.axhspan(number, number + 1, color=BACKGROUNDS[number % 2], linewidth=0, zorder=0)
+    axes.set_title(side.title, fontsize=8, loc="left", color=MUTED, pad=3)
+    for edge in ("left", "right", "top"):
+        axes.spines[edge].set_visible(False)
+    axes.set_yticks([])
+    if any(side.spans):
+        axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10], prune="upper"))
+    else:
+        axes.set_xticks([])
+    axes.tick_params(length=2, labelsize=LABEL_SIZE, colors=MUTED)
+
+
+def mark_baseline(axes: Axes, side: Side, baseline: int | None) -> None:
+    span = None if baseline is None else side.spans[baseline]
+    if span:
+        axes.axvline(span[1], color=MUTED, linewidth=0.7, linestyle=(0, (2, 2)), zorder=1)
+
+
+def draw_ours(axes: Axes, rows: Sequence[ChartRow], side: Side) -> None:
+    """A dot for each seed, a bar at their mean."""
+    for number, (row, span) in enumerate(zip(rows, side.spans, strict=True)):
+        middle = number + 0.5
+        if span is None:
+            axes.text(0.02, middle, "not run", transform=axes.get_yaxis_transform(), **NOT_RUN)
+            continue
+        axes.plot(
+            [span[1]] * 2, [middle - 0.32, middle + 0.32], color=OURS, linewidth=1.8, solid_capstyle="butt"
+        )
+        axes.plot(row.scores, [middle] * len(row.scores), "o", color=OURS, alpha=0.55, markersize=4.5, mew=0)
+        put_figure(axes, span, middle, f"{span[1]:.1f}")
+
+
+def draw_paper(axes: Axes, rows: Sequence[ChartRow], side: Side) -> None:
+    """A diamond at the mean, and a line as long as the range that the paper gives."""
+    for number, (row, span) in enumerate(zip(rows, side.spans, strict=True)):
+        if span and row.paper:
+            middle = number + 0.5
+            axes.plot([span[0], span[2]], [middle] * 2, color=PAPERS, linewidth=1.2)
+            axes.plot([span[1]], [middle], "D", color=PAPERS, markersize=4.5)
+            put_figure(axes, span, middle, f"{row.paper[0]:.2f}")
+
+
+def put_figure(axes: Axes, span: tuple[float, float, float], middle: float, text: str) -> None:
+    """Right of all marks of its row, where it covers none, and over the baseline's line."""
+    look: Any = {"va": "center_baseline", "fontsize": LABEL_SIZE, "color": INK}
+    behind = {"facecolor": BACKGROUNDS[int(middle) % 2], "edgecolor": "none", "pad": 0.5}
+    axes.annotate(text, (span[2], middle), (5, 0), textcoords="offset points", bbox=behind, **look)

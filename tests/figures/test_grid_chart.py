@@ -1,0 +1,143 @@
+"""The scores of a grid as dots."""
+
+from __future__ import annotations
+
+import pytest
+from matplotlib.figure import Figure
+
+from recoseg.figures.grid_chart import ChartPanel, ChartRow, draw_grid_chart, draw_ours, draw_panel, our_side
+from recoseg.figures.heading import Heading
+from recoseg.figures.sheet import Sheet
+
+ROWS = [
+    ChartRow("Supervised", (26.0, 27.0), (38.12, 0.08)),
+    ChartRow("S4GAN", (), (37.65, 0.62)),
+    ChartRow("ClassMix", (27.0, 28.0, 29.5), (45.61, None)),
+    ChartRow("ReCo + Supervised", (28.0,)),
+]
+HEADING = Heading("A grid (profile tiny)", "what one must know")
+
+
+def panel_axes(panel: ChartPanel) -> list:
+    page = Sheet(Figure(figsize=(8, 4)), 8, 4)
+    draw_panel(page, panel, 0.1, 0.1, 1.5, 2.5)
+    return page.figure.axes
+
+
+def points(axes, marker: str) -> list[tuple[float, float]]:
+    return [
+        tuple(xy)
+        for line in axes.get_lines()
+        if line.get_marker() == marker
+        for xy in line.get_xydata().tolist()
+    ]
+
+
+def test_every_seed_is_a_dot_in_its_row_and_every_mean_a_bar() -> None:
+    ours, _ = panel_axes(ChartPanel("Cityscapes", ROWS))
+    assert points(ours, "o") == [(26.0, 0.5), (27.0, 0.5), (27.0, 2.5), (28.0, 2.5), (29.5, 2.5), (28.0, 3.5)]
+    bars = [line.get_xydata()[:, 0].tolist() for line in ours.get_lines() if line.get_marker() == "None"]
+    assert bars == [pytest.approx([mean, mean]) for mean in (26.5, 84.5 / 3, 28.0)]
+
+
+def test_the_papers_means_are_diamonds_with_lines_as_long_as_its_ranges() -> None:
+    _, paper = panel_axes(ChartPanel("Cityscapes", ROWS))
+    assert points(paper, "D") == [(38.12, 0.5), (37.65, 1.5), (45.61, 2.5)]
+    lines = [line.get_xydata()[:, 0].tolist() for line in paper.get_lines() if line.get_marker() == "None"]
+    assert lines == [pytest.approx(ends) for ends in ([38.04, 38.20], [37.03, 38.27], [45.61, 45.61])]
+
+
+def test_rows_run_from_top_to_bottom() -> None:
+    for axes in panel_axes(ChartPanel("Cityscapes", ROWS)):
+        assert axes.get_ylim() == (4, 0)
+
+
+def test_equal_distances_are_equal_differences_in_both_halves_and_all_marks_are_inside() -> None:
+    ours, paper = panel_axes(ChartPanel("Cityscapes", ROWS))
+    (low, high), (paper_low, paper_high) = ours.get_xlim(), paper.get_xlim()
+    assert high - low == pytest.approx(paper_high - paper_low)
+    assert ours.get_position().width == pytest.approx(paper.get_position().width)
+    assert low < 26.0 < 29.5 < high
+    assert paper_low < 37.03 < 45.61 < paper_high
+
+
+def test_figures_beside_the_highest_mark_stay_inside() -> None:
+    page = Sheet(Figure(figsize=(8, 4)), 8, 4)
+    draw_panel(page, ChartPanel("Cityscapes", ROWS), 0.1, 0.1, 1.5, 1.85)
+    for axes in page.figure.axes:
+        right = axes.get_window_extent().x1
+        assert all(text.get_window_extent().x1 <= right for text in axes.texts)
+
+
+def test_little_noise_does_not_fill_the_panel() -> None:
+    (ours,) = panel_axes(ChartPanel("CamVid", [ChartRow("A", (30.0, 30.01))]))
+    low, high = ours.get_xlim()
+    assert high - low > 2
+
+
+def test_a_dashed_line_marks_the_baseline_in_both_halves() -> None:
+    plain, marked = ChartPanel("a", ROWS), ChartPanel("a", ROWS, baseline=2)
+    new = [
+        len(b.get_lines()) - len(a.get_lines())
+        for a, b in zip(panel_axes(plain), panel_axes(marked), strict=True)
+    ]
+    assert new == [1, 1]
+    assert [axes.get_lines()[0].get_xdata()[0] for axes in panel_axes(marked)] == [
+        pytest.approx(84.5 / 3),
+        45.61,
+    ]
+    not_run = panel_axes(ChartPanel("a", ROWS, baseline=1))
+    assert len(not_run[0].get_lines()) == len(panel_axes(plain)[0].get_lines())
+
+
+def test_what_was_not_run_is_said_and_only_there() -> None:
+    axes = Figure().add_subplot()
+    draw_ours(axes, ROWS, our_side(ChartPanel("a", ROWS)))
+    assert [text.get_text() for text in axes.texts] == ["26.5", "not run", "28.2", "28.0"]
+    assert axes.texts[1].get_position()[1] == 1.5
+
+
+def test_a_chart_says_title_methods_means_and_the_papers_figures(tmp_path, texts) -> None:
+    panel = ChartPanel("Cityscapes, 20 labelled images", ROWS, 2, source="paper, Table 1")
+    draw_grid_chart(tmp_path / "a.svg", [panel], heading=HEADING)
+    said = set(texts(tmp_path / "a.svg"))
+    assert {"A grid (profile tiny)", "what one must know", "Cityscapes, 20 labelled images"} <= said
+    assert {"Supervised", "S4GAN", "ClassMix", "ReCo + Supervised", "ours", "paper, Table 1"} <= said
+    assert {"26.5", "28.2", "28.0", "not run", "38.12", "37.65", "45.61"} <= said
+
+
+def test_without_figures_of_the_paper_there_is_no_half_for_them(tmp_path, texts) -> None:
+    assert len(panel_axes(ChartPanel("CamVid", [ChartRow("A", (1.0,))]))) == 1
+    draw_grid_chart(tmp_path / "a.svg", [ChartPanel("CamVid", [ChartRow("A")])], heading=HEADING)
+    said = texts(tmp_path / "a.svg")
+    assert "paper" not in said
+    assert "not run" in said
+
+
+@pytest.mark.parametrize(("num_panels", "num_rows"), [(1, 7), (12, 6), (5, 1)])
+def test_grids_of_any_shape_fit_without_panels_over_one_another(
+    tmp_path, monkeypatch, num_panels, num_rows
+) -> None:
+    drawn: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: drawn.append(figure))
+    rows = [
+        ChartRow(f"method {number}", (20.0 + number,), (40.0 + number, 1.0)) for number in range(num_rows)
+    ]
+    draw_grid_chart(
+        tmp_path / "a.png", [ChartPanel(f"{k}", rows) for k in range(num_panels)], heading=HEADING
+    )
+    boxes = [axes.get_position() for axes in drawn[0].axes]
+    assert len(boxes) == 2 * num_panels
+    for number, box in enumerate(boxes):
+        assert box.x0 >= 0
+        assert box.y0 >= 0
+        assert box.x1 <= 1
+        assert box.y1 <= 1
+        assert not any(box.overlaps(other) for other in boxes[:number])
+
+
+def test_a_long_heading_is_broken_and_makes_room(texts, tmp_path) -> None:
+    long = Heading("A title", "many words about it " * 20)
+    assert long.height(5.0) > HEADING.height(5.0) + 0.5
+    draw_grid_chart(tmp_path / "a.svg", [ChartPanel("CamVid", [ChartRow("A")])], heading=long)
+    assert max(map(len, texts(tmp_path / "a.svg"))) < 100
