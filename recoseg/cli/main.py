@@ -27,6 +27,7 @@ COMMANDS = {
     "prepare": "recoseg.cli.prepare",
     "split": "recoseg.cli.split",
     "describe": "recoseg.cli.describe",
+    "experiments": "recoseg.cli.experiments",
 }
 """name -> module: its docstring's first line is its help, and it has `add_arguments(parser)` and
 `run(arguments) -> exit code`. With `TAKES_SETTINGS` it takes settings of a run too; with `KEEPS_MEMORY` it
@@ -47,6 +48,14 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise UserError(f"{message}; see {self.prog} --help")
+
+
+class Help(argparse.HelpFormatter):
+    """argparse's own, with room for the names of commands: it measures them before it indents them."""
+
+    def add_argument(self, action: argparse.Action) -> None:
+        super().add_argument(action)
+        self._action_max_length += self._indent_increment if action.nargs == argparse.PARSER else 0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -76,6 +85,7 @@ def dispatch(words: list[str], *, own_process: bool) -> int:
         description="Semantic segmentation from very few labels.",
         epilog="recoseg COMMAND --help tells more. --debug shows the whole traceback of an error.",
         allow_abbrev=False,
+        formatter_class=Help,
     )
     parser.add_argument("--version", action="version", version=version())
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)

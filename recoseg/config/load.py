@@ -58,6 +58,14 @@ def flat(config: RunConfig) -> dict[str, object]:
     return walk(config, "")
 
 
+def from_flat(values: Mapping[str, object]) -> RunConfig:
+    """What `flat` was given; settings that came later than `values` have their defaults."""
+    plain: dict[str, object] = {}
+    for name, value in values.items():
+        plain = merge(plain, nested(name.split("."), value))
+    return from_plain(plain)
+
+
 def find_config(path: str | Path) -> Path:
     """A config by path, or a shipped one by name."""
     candidates = [Path(path), *(folder / f"{path}.yaml" for folder in SHIPPED)]

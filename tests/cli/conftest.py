@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,87 @@ def classmix_and_contrast() -> list[str]:
         "--contrast.trust-above=0.05", "--contrast.num-queries=8", "--contrast.num-keys=16",
         "--contrast.feature-channels=8",
     ]  # fmt: skip
+
+
+SLOW_LAYER = """
+import time
+import torch
+from torch import nn
+
+class Slow(nn.ReLU):
+    def forward(self, features):
+        if self.training and torch.is_grad_enabled():
+            time.sleep({})
+        return super().forward(features)
+"""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The grid `scenes` in a profile of half a second a run, and what its first seed has left behind."""
+
+    path: Path
+    words = ("experiments", "run", "scenes", "--profile", "trial.yaml", "--seeds", "0", "--runs")
+
+    def change(self, name: str, before: str, after: str) -> None:
+        """In one of the files that the trial is made of."""
+        text = (self.path / name).read_text()
+        assert before in text
+        (self.path / name).write_text(text.replace(before, after))
+
+    def last_longer(self, seconds: float = 0.05) -> None:
+        """60 steps of so many seconds and more each, so that there is a middle to be interrupted in."""
+        self.change("small_network.py", "from torch import nn\n", SLOW_LAYER.format(seconds))
+        self.change("small_network.py", "nn.ReLU()", "Slow()")
+        self.change("trial_scenes.yaml", "iterations: 6, ", "iterations: 60, ")
+        self.change("trial_scenes.yaml", "evaluate_every: 2, ", "evaluate_every: 10, ")
+
+    def run_folder(self, row: str, runs: str = "runs") -> Path:
+        return self.path / runs / "trial" / "scenes-10" / row / "seed-0"
+
+    def losses(self, row: str) -> list[dict[str, float]]:
+        path = self.run_folder(row) / "losses.jsonl"
+        return [json.loads(line) for line in path.read_text().split("\n")[:-1]] if path.is_file() else []
+
+    def restarts(self, row: str) -> list[float]:
+        """Iterations after which another process went on: its clock began at 0."""
+        lines = pairwise(self.losses(row))
+        return [now["iteration"] for now, after in lines if after["seconds"] < now["seconds"]]
+
+    def times_trained(self, row: str) -> int:
+        """How often a run was trained to the end, by what its commands said."""
+        log = self.run_folder(row).with_name("seed-0.log").read_text()
+        return sum(line.startswith("run folder: ") for line in log.splitlines())
+
+    def scores(self, row: str, runs: str = "runs") -> dict[str, Any]:
+        """Its result without what may differ: times and machines."""
+        result = json.loads((self.run_folder(row, runs) / "result.json").read_text())
+        return {name: value for name, value in result.items() if name not in ("seconds", "machine")}
+
+    def holder(self, row: str) -> int | None:
+        """The process that trains in a run folder, by the system's table of locks."""
+        lock = self.run_folder(row) / ".lock"
+        locks = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+        inode = lock.stat().st_ino if lock.is_file() else None
+        return next((int(words[4]) for words in locks if words[-3].endswith(f":{inode}")), None)
+
+
+@pytest.fixture
+def trial(tmp_path, small) -> Trial:
+    """A grid in the folder of `recoseg` and `background`."""
+    (tmp_path / "trial_scenes.yaml").write_text(
+        "data: {name: scenes, height: 32, width: 32, num_train: 16, num_val: 3}\n"
+        "augment: {crop: [32, 32]}\n"
+        "model: {name: factory, factory: 'small_network:small'}\n"
+        "train: {iterations: 6, labelled_per_step: 2, evaluate_every: 2, log_every: 1}\n"
+    )
+    (tmp_path / "trial.yaml").write_text(
+        "configs: {scenes: trial_scenes.yaml}\n"
+        "mean_teacher: {method.trust_above: 0.05}\n"
+        "contrast: {contrast.trust_above: 0.05, contrast.num_queries: 8, contrast.num_keys: 16,\n"
+        "           contrast.feature_channels: 8}\n"
+    )
+    return Trial(tmp_path)
 
 
 @dataclass

@@ -1,0 +1,1 @@
+"""The commands of `recoseg experiments`, one small module each."""

@@ -1,0 +1,114 @@
+"""Make the table of a grid: mean and range over seeds, difference to the baseline, the paper's figures.
+
+From the run folders, or from a file of results. Missing runs are shown as missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recoseg.cli.experiment_words import add_grid_arguments, chosen_cells, chosen_grid
+from recoseg.errors import UserError
+
+if TYPE_CHECKING:
+    from recoseg.experiments.cells import Cell
+    from recoseg.experiments.results import Result
+
+FORMATS = ("text", "markdown", "csv", "latex")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_grid_arguments(parser)
+    parser.add_argument(
+        "--results", metavar="FILE", help="read a file of results in place of the run folders"
+    )
+    parser.add_argument("--save", metavar="FILE", help="add what was read to a file of results")
+    parser.add_argument("--format", choices=FORMATS, default="text", help="default: text, for the terminal")
+    parser.add_argument("--out", metavar="FILE", help="write the table there, not to the terminal")
+    parser.add_argument("--chart", metavar="FILE", help="draw the scores, as .svg, .png or .pdf")
+    parser.add_argument("--curves", metavar="FILE", help="draw the scores over iterations")
+    parser.add_argument("--force", action="store_true", help="write over existing files")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from recoseg.experiments.charts import draw_learning, draw_table
+    from recoseg.experiments.results import add_results
+    from recoseg.experiments.table_formats import FORMATS as WRITERS
+    from recoseg.experiments.table_formats import terminal
+    from recoseg.experiments.tables import grid_table
+    from recoseg.files import write_whole
+
+    require_places(arguments)
+    grid, cells = chosen_grid(arguments), chosen_cells(arguments)
+    results = found_results(arguments, cells)
+    table = grid_table(arguments.grid, grid, results, profile=cells[0].profile)
+    if arguments.save:
+        owners = {(cell.column, cell.row): cell.owner for cell in cells}
+        add_results(
+            Path(arguments.save),
+            (replace(result, row=owners[result.column, result.row]) for result in results),
+        )
+    if arguments.chart:
+        draw_table(Path(arguments.chart), table)
+    if arguments.curves:
+        draw_learning(Path(arguments.curves), table, results)
+    if arguments.format == "text":
+        Console(highlight=False).print(terminal(table))
+    elif arguments.out:
+        write_whole(Path(arguments.out), WRITERS[arguments.format](table))
+    else:
+        print(WRITERS[arguments.format](table), end="")
+    return 0
+
+
+def require_places(arguments: argparse.Namespace) -> None:
+    """What can be wrong with files to write is said before any work is done."""
+    from recoseg.cli.split import require_writable
+    from recoseg.figures.sheet import require_ending
+
+    if arguments.out and arguments.format == "text":
+        raise UserError("--out needs a --format for files: markdown, csv or latex")
+    if arguments.save and arguments.results:
+        raise UserError("--save has no effect beside --results, which reads such a file")
+    for option in ("out", "chart", "curves"):
+        if path := getattr(arguments, option):
+            require_writable(Path(path), force=arguments.force, option=f"--{option}")
+            if option != "out":
+                require_ending(Path(path))
+
+
+def found_results(arguments: argparse.Namespace, cells: list[Cell]) -> list[Result]:
+    """The results of the grid's cells that there are, under the names of its rows."""
+    from recoseg.experiments.cell_settings import differing
+    from recoseg.experiments.results import FILE, load_result, read_results
+
+    if arguments.results:
+        kept = {result.place: result for result in read_results(Path(arguments.results))}
+        places = {cell: (cell.profile, cell.column, cell.owner, cell.seed) for cell in cells}
+        found = {cell: kept[place] for cell, place in places.items() if place in kept}
+    else:
+        files = {cell: cell.folder / FILE for cell in cells}
+        found = {cell: load_result(path) for cell, path in files.items() if path.is_file()}
+    for cell, result in found.items():
+        wanted, has = cell.settings(), settings_of_result(result)
+        for name in differing(wanted, has):
+            raise UserError(
+                f"{cell.name} was run with {name} {has.get(name)}, but profile {cell.profile} has "
+                f"{wanted.get(name)}: run it again in another folder, or with a profile of another name"
+            )
+    return [replace(result, row=cell.row) for cell, result in found.items()]
+
+
+def settings_of_result(result: Result) -> dict[str, object]:
+    """Those that it was run with; settings that did not exist yet have their defaults."""
+    from recoseg.config.load import from_flat
+    from recoseg.experiments.cell_settings import comparable
+    from recoseg.experiments.columns import COLUMNS, DRAWN
+
+    root = {} if COLUMNS[result.column].dataset in DRAWN else {"data.root": "."}
+    return comparable(from_flat({**result.settings, **root}))

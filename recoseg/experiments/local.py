@@ -1,0 +1,104 @@
+"""Workers of one machine: so many cells at a time, each in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Lock
+
+import torch
+
+from recoseg.experiments.cells import Cell
+from recoseg.experiments.execute import CellStoppedError, execute
+from recoseg.experiments.results import Result
+
+
+class LocalWorkers:
+    """Cells that are submitted wait for a free worker; `stop` lets processes save their states and end."""
+
+    def __init__(self, count: int) -> None:
+        self.count, self.threads = count, threads_each(count)
+        self.pool = ThreadPoolExecutor(count, thread_name_prefix="cell")
+        self.futures: dict[Future[Result], Cell] = {}
+        self.devices: SimpleQueue[int] = SimpleQueue()
+        for number in range(count):
+            self.devices.put(number)
+        self.processes: set[subprocess.Popen[bytes]] = set()
+        self.lock, self.stopping = Lock(), False
+
+    def submit(self, cell: Cell) -> None:
+        self.futures[self.pool.submit(self.run, cell)] = cell
+
+    def finished(self, seconds: float) -> list[tuple[Cell, Result | Exception]]:
+        """Those that ended since the last call, after waiting for the next one so long at most."""
+        done, _ = wait(self.futures, timeout=seconds, return_when=FIRST_COMPLETED)
+        ended: list[tuple[Cell, Result | Exception]] = []
+        for future in done:
+            cell = self.futures.pop(future)
+            try:
+                ended.append((cell, future.result()))
+            except Exception as error:
+                ended.append((cell, error))
+        return ended
+
+    def run(self, cell: Cell) -> Result:
+        device = self.devices.get()
+        try:
+            return execute(cell, lambda command, log: self.start(command, log, device), threads=self.threads)
+        finally:
+            self.devices.put(device)
+
+    def start(self, command: Sequence[str], log: Path, device: int) -> int:
+        with log.open("ab") as output, self.lock:
+            if self.stopping:
+                raise CellStoppedError
+            process = subprocess.Popen(
+                [sys.executable, "-m", "recoseg.cli.child", *command],
+                stdin=subprocess.PIPE,  # nothing is written: it is closed when we end, however that is
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=self.environment(device),
+                start_new_session=True,  # Ctrl-C is for us, who pass it on in our own way
+            )
+            self.processes.add(process)
+        code = process.wait()
+        with self.lock:
+            self.processes.discard(process)
+            if code and self.stopping:  # it may have been asked before it could listen
+                raise CellStoppedError
+        return code
+
+    def environment(self, device: int) -> dict[str, str]:
+        """A share of the threads, and a GPU of its own if there are some; but what the user has set stays."""
+        gpus = [str(number) for number in range(torch.cuda.device_count())]
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+        gpus = visible if len(visible) == len(gpus) else gpus
+        mine = {"CUDA_VISIBLE_DEVICES": gpus[device % len(gpus)]} if gpus and self.count > 1 else {}
+        return {"OMP_NUM_THREADS": str(self.threads), **os.environ, **mine}
+
+    def stop(self) -> None:
+        """Begin nothing more, and ask what runs to save and end. A second call ends it at once."""
+        with self.lock:
+            number = signal.SIGKILL if self.stopping else signal.SIGTERM
+            self.stopping = True
+            for process in self.processes:
+                process.send_signal(number)
+
+    def close(self) -> None:
+        """Ends what still runs: at once, if it was asked to end before."""
+        if self.futures:
+            self.stop()
+        self.pool.shutdown(wait=True, cancel_futures=True)
+
+
+def threads_each(workers: int, cores: int | None = None) -> int:
+    """Cores, those of this process if none are given, shared out; or what the user has set."""
+    given = os.environ.get("OMP_NUM_THREADS", "")
+    cores = len(os.sched_getaffinity(0)) if cores is None else cores
+    return int(given) if given.isdigit() else max(1, cores // workers)

@@ -1,0 +1,135 @@
+"""Workers of a Ray cluster: one task a run, begun again on another worker when its own dies.
+
+Run folders, data and recoseg itself must be under the same paths on all machines: results come back through
+that storage, and a run that is begun again goes on from its last state.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from recoseg.errors import UserError
+from recoseg.experiments.cells import Cell
+from recoseg.experiments.execute import CellError, CellStoppedError, Start, execute
+from recoseg.experiments.local import threads_each
+from recoseg.experiments.results import Result
+from recoseg.kept_memory import keep_freed_memory
+
+RETRIES = 5
+"""How often a run may lose its worker before it counts as failed."""
+
+SECONDS_TO_ANSWER = 10.0
+OBJECT_STORE = 100 * 2**20  # bytes; only small results pass through it
+
+ENVIRONMENT = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # what it will be one day; else it warns
+    "RAY_DEDUP_LOGS_SKIP_REGEX": ".",  # nothing of what it prints amid our table when a worker dies
+    "RAY_task_oom_retries": str(RETRIES),  # of runs that Ray ends for want of memory; else for ever
+}
+"""What Ray reads when it is imported, unless the user has set it."""
+
+
+class RayWorkers:
+    """`address` of a cluster, "auto" for the one that this machine is part of, "local" for a new one here.
+
+    A run takes a GPU where the cluster has some, else an equal part of a machine's cores: `count` are at work
+    on the smallest machine.
+    """
+
+    def __init__(self, address: str, count: int, start: Start) -> None:
+        self.ray = import_ray()
+        self.start = start
+        self.connect(address)
+        resources = self.ray.cluster_resources()
+        cores = int(min(node["Resources"].get("CPU", 1) for node in self.ray.nodes() if node["Alive"]))
+        share = cores / count if cores < count else cores // count  # Ray takes parts of a core, below one
+        on_gpu = resources.get("GPU", 0) >= 1
+        self.threads = threads_each(count, cores)
+        self.count = int(resources["GPU"] if on_gpu else resources.get("CPU", 1) // share)
+        self.task = self.ray.remote(
+            num_cpus=0 if on_gpu else share,
+            num_gpus=1 if on_gpu else 0,
+            max_retries=RETRIES,  # of workers that die; a run that fails has failed
+            max_calls=1,  # a fresh process for every run
+        )(do)
+        self.cells: dict[Any, Cell] = {}
+
+    def connect(self, address: str) -> None:
+        quiet = {"log_to_driver": False, "logging_level": "fatal"}
+        try:
+            if address == "local":
+                cores = len(os.sched_getaffinity(0))
+                few = {"include_dashboard": False, "object_store_memory": OBJECT_STORE}
+                self.ray.init("local", num_cpus=cores, **few, **quiet)
+            else:
+                require_answer(address)
+                self.ray.init(address, **quiet)
+        except (OSError, RuntimeError, ValueError) as error:
+            why = " ".join(str(error).split()).partition(". ")[0] or type(error).__name__
+            raise UserError(f"--ray {address}: no cluster to work with: {why}") from error
+
+    def submit(self, cell: Cell) -> None:
+        self.cells[self.task.remote(cell, self.start, self.threads)] = cell
+
+    def finished(self, seconds: float) -> list[tuple[Cell, Result | Exception]]:
+        """Those that ended since the last call, after waiting for the next one so long at most."""
+        waiting = list(self.cells)
+        done, _ = self.ray.wait(waiting, num_returns=1, timeout=seconds)
+        more, _ = self.ray.wait(waiting, num_returns=len(waiting), timeout=0)
+        return [(self.cells.pop(task), self.outcome(task)) for task in dict.fromkeys([*done, *more])]
+
+    def outcome(self, task: Any) -> Result | Exception:
+        errors = self.ray.exceptions
+        try:
+            result: Result = self.ray.get(task)
+        except errors.TaskCancelledError:
+            return CellStoppedError()
+        except errors.RayTaskError as error:
+            return error.cause if isinstance(error.cause, Exception) else error
+        except errors.WorkerCrashedError:
+            return CellError(f"its worker died {RETRIES + 1} times; the same command goes on with it")
+        except Exception as error:
+            return error
+        return result
+
+    def stop(self) -> None:
+        """Ask what runs to save and end, and take back what waits."""
+        for task in self.cells:
+            self.ray.cancel(task)
+
+    def close(self) -> None:
+        self.ray.shutdown()
+
+
+def do(cell: Cell, start: Start, threads: int) -> Result:
+    """One task: the commands run in the worker's own process, so that they end with it."""
+    keep_freed_memory()
+    torch.set_num_threads(threads)
+    return execute(cell, start, threads=threads)
+
+
+def require_answer(address: str) -> None:
+    """Ray itself tries for a minute before it gives up, and not quietly."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if address == "auto":
+        return
+    if not colon or not host or not port.isdigit():
+        raise ValueError("an address is HOST:PORT, auto, or local")
+    socket.create_connection((host, int(port)), timeout=SECONDS_TO_ANSWER).close()
+
+
+def import_ray() -> ModuleType:
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    try:
+        import ray
+    except ImportError as error:
+        raise UserError("--ray needs the package ray: pip install 'recoseg[ray]'") from error
+    module: ModuleType = ray
+    return module

@@ -1,0 +1,91 @@
+"""How long a run would take: a few steps and a few images of it, timed."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import torch
+
+from recoseg.builders.runs import new_run
+from recoseg.config.load import load
+from recoseg.evaluate.evaluator import evaluate
+from recoseg.experiments.cells import Cell
+from recoseg.experiments.columns import COLUMNS
+from recoseg.train.trainer import Trainer
+
+WARM_UP, STEPS, IMAGES = 2, 4, 4
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Seconds of a step and of an image that is scored, and how many of them a run has."""
+
+    step: float
+    image: float
+    steps: int
+    images: int
+
+    @property
+    def seconds(self) -> float:
+        return self.step * self.steps + self.image * self.images
+
+
+def probe(cell: Cell, *, threads: int) -> Pace:
+    """Timed with so many threads, at the end of the schedule, where all parts of the loss take part."""
+    config = load(cell.config, (*cell.words, *cell.data))
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            trainer = new_run(config, Path(folder) / "probe")
+            step, image = seconds_of_step(trainer), seconds_of_image(trainer)
+    finally:
+        torch.set_num_threads(before)
+    scored = len(trainer.dataset.keys(COLUMNS[cell.column].subset))  # once more, when all is done
+    evaluations = -(-trainer.iterations // trainer.evaluate_every)
+    images = evaluations * len(trainer.val_keys) + scored
+    return Pace(step, image, trainer.iterations, images)
+
+
+def seconds_of_step(trainer: Trainer) -> float:
+    """The mean of some steps, after others that make everything ready."""
+    last = trainer.iterations
+    first = max(0, last - WARM_UP - STEPS)
+    trainer.method.to(trainer.device)
+    if trainer.channels_last:
+        trainer.method.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    trainer.method.train()
+    with closing(steps(trainer, first, last)) as ends:
+        times = [time.perf_counter(), *islice(ends, last - first)]
+    measured = times[min(WARM_UP, len(times) - 2) :]
+    return (measured[-1] - measured[0]) / (len(measured) - 1)
+
+
+def steps(trainer: Trainer, first: int, last: int) -> Generator[float, None, None]:
+    """When each step ended."""
+    pairs = trainer.pieces.from_iteration(first, last, workers=trainer.workers)
+    with closing(pairs):
+        for iteration in range(first, last):
+            for optimiser in trainer.optimisers.values():
+                optimiser.zero_grad(set_to_none=True)
+            for part in range(trainer.pieces.parts):
+                output = trainer.forward(trainer.method, next(pairs), iteration, part, with_stats=False)
+                trainer.precision.backward(output.loss / trainer.pieces.parts)
+            trainer.precision.update(list(trainer.optimisers.values()), trainer.method.student, trainer.clip)
+            trainer.method.after_update(iteration)
+            if trainer.device.type == "cuda":
+                torch.cuda.synchronize()
+            yield time.perf_counter()
+
+
+def seconds_of_image(trainer: Trainer) -> float:
+    keys = trainer.val_keys[:IMAGES]
+    started = time.perf_counter()
+    evaluate(trainer.method.evaluation_model, trainer.dataset, keys, device=trainer.device)
+    return (time.perf_counter() - started) / len(keys)

@@ -1,0 +1,202 @@
+"""The commands around grids: list, show, dry run, table; help, and mistakes in one line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from recoseg.config.load import load, to_yaml
+from recoseg.experiments.cell_settings import portable
+from recoseg.experiments.cells import cells_of
+from recoseg.experiments.grids import GRIDS
+from recoseg.experiments.profiles import load_profile
+from recoseg.experiments.results import Result, add_results
+
+SCENES = ("scenes", "--profile", "tiny", "--runs", "runs")
+
+
+@pytest.fixture
+def results(tmp_path, recoseg) -> Path:
+    """A file with results of the grid scenes in profile tiny: 40 and 42, 45 and 49, and one of 50."""
+    scores = {("supervised", 0): 0.40, ("supervised", 1): 0.42, ("classmix", 0): 0.45, ("classmix", 1): 0.49}
+    scores["reco-classmix", 0] = 0.50
+    cells = cells_of(GRIDS["scenes"], load_profile("tiny"), seeds=(0, 1), out=tmp_path)
+    made = [
+        Result(
+            profile="tiny", column=cell.column, row=cell.row, seed=cell.seed, subset="val",
+            mean_iou=scores[cell.row, cell.seed], accuracy=0.9, boundary_iou=None, boundary_f_score=None,
+            iou={}, curve=((300, scores[cell.row, cell.seed]),), iterations=300, seconds=60.0, machine="a",
+            versions="b", settings=portable(load(cell.config, cell.words)),
+        )
+        for cell in cells
+        if (cell.row, cell.seed) in scores
+    ]  # fmt: skip
+    add_results(tmp_path / "results.jsonl", made)
+    return tmp_path / "results.jsonl"
+
+
+def test_list_names_every_grid_within_80_columns(recoseg) -> None:
+    outcome = recoseg("experiments", "list")
+    assert outcome.code == 0
+    words = [line.split() for line in outcome.out.splitlines() if line.strip()]
+    runs = {line[0]: line[1] for line in words if line[0] in GRIDS}
+    assert set(runs) == set(GRIDS)
+    assert (runs["full-labels"], runs["scenes"]) == ("180", "9")
+    assert max(map(len, outcome.out.splitlines())) <= 80
+
+
+def test_show_tells_how_far_runs_are_and_their_commands_are_those_of_recoseg(recoseg, tmp_path) -> None:
+    outcome = recoseg("experiments", "show", *SCENES)
+    assert outcome.code == 0
+    assert ["ReCo", "+", "ClassMix", "-", "-", "-"] in map(str.split, outcome.out.splitlines())
+    assert "0 of 9 runs done" in outcome.out
+    assert not (tmp_path / "runs").exists()
+
+    outcome = recoseg("experiments", "show", *SCENES, "--seeds", "5", "--only", "classmix", "--commands")
+    heading, train, evaluate = outcome.out.splitlines()
+    folder = tmp_path / "runs" / "tiny" / "scenes-10" / "classmix" / "seed-5"
+    assert heading == "# scenes-10/classmix/seed-5"
+    assert train.startswith("recoseg train --config ")
+    assert train.endswith(f"--split.seed 5 --train.seed 5 --no-page --out {folder}")
+    assert evaluate == f"recoseg evaluate {folder} --subset val --out {folder}/scores.json"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["rum", "scenes"], "unknown experiments 'rum'; did you mean 'run'?"),
+        (["run", "scene"], "unknown grid 'scene'; did you mean 'scenes'?"),
+        (
+            ["run", *SCENES, "--only", "clasmix"],
+            "--only: the grid has no 'clasmix'; did you mean 'classmix'?",
+        ),
+        (
+            ["run", "full-labels", "--only", "sun-all", "s4gan"],
+            "--only sun-all s4gan: the grid has no such run",
+        ),
+        (["run", *SCENES, "--seeds", "-1"], "--seeds: numbers from 0 on"),
+        (["run", *SCENES, "--workers", "0"], "--workers: at least 1, got 0"),
+        (["run", *SCENES, "--dry-run", "--ray", "local"], "leave out --ray"),
+        (["run", *SCENES, "--data", "."], "--data .: this grid takes none: they are drawn"),
+        (["run", *SCENES, "--lists", "."], "--lists has no effect"),
+        (["run", "scenes", "--profile", "paper"], "profile paper has no scenes, only voc, cityscapes, sun"),
+        (["run", "scenes", "--profile", "smal"], "no profile 'smal'; did you mean 'small'?"),
+        (["run", "cityscapes-20"], "give the folder of cityscapes: --data cityscapes=FOLDER"),
+        (["run", "cityscapes-20", "--data", "nowhere"], "--data: no folder at nowhere"),
+        (["run", "full-labels", "--data", "vok=."], "did you mean 'voc'?"),
+        (["run", "voc-partitions", "--profile", "paper", "--data", "."], "put it into FOLDER/voc-92.txt"),
+        (["show", *SCENES, "--data", "."], "--data and --lists have no effect without --commands"),
+        (["table", *SCENES, "--out", "a.md"], "--out needs a --format for files"),
+        (["table", *SCENES, "--results", "a", "--save", "b"], "--save has no effect beside --results"),
+        (["table", *SCENES, "--results", "nowhere.jsonl"], "no results at nowhere.jsonl"),
+    ],
+)
+def test_a_mistake_is_one_line_and_nothing_is_run(recoseg, tmp_path, words, message) -> None:
+    outcome = recoseg("experiments", *words)
+    assert (outcome.code, outcome.err.count("\n")) == (1, 1), outcome.err
+    assert message in outcome.err
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("words", [["experiments", "--help"], ["experiments", "run", "--help"]])
+def test_help_imports_nothing_heavy(words) -> None:
+    code = (
+        "import sys\nfrom recoseg.cli.main import main\n"
+        f"try:\n    main({words!r})\nexcept SystemExit:\n    pass\n"
+        "heavy = ('torch', 'numpy', 'PIL', 'rich', 'matplotlib', 'ray')\n"
+        "print([name for name in heavy if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
+
+
+def test_a_dry_run_counts_times_and_leaves_nothing_behind(recoseg, trial, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "scratch"))
+    (tmp_path / "scratch").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", None)
+    before = sorted(tmp_path.rglob("*"))
+    outcome = recoseg(*trial.words, "runs", "--dry-run", "--workers", "2")
+    assert outcome.code == 0, outcome.err
+    lines = outcome.out.splitlines()
+    assert lines[0] == "3 runs of profile trial, 0 done, 3 left"
+    rows = [line.split() for line in lines if " scenes " in line]
+    assert [row[-5:-3] for row in rows] == [["scenes", "1"]] * 3
+    assert lines[-1].startswith("about 0:0")
+    assert lines[-1].endswith("in all, 2 at a time, 1 thread each")
+    # But for caches: of labels, of Python, of torch.
+    after = [path for path in sorted(tmp_path.rglob("*")) if "cache" not in str(path.relative_to(tmp_path))]
+    assert [path for path in after if not path.name.startswith("torchinductor")] == before
+
+
+def test_a_dry_run_takes_the_time_of_runs_that_are_done(recoseg, results, tmp_path) -> None:
+    cells = cells_of(GRIDS["scenes"], load_profile("tiny"), seeds=(0, 1), out=tmp_path / "runs")
+    places = {(cell.row, cell.seed): cell for cell in cells}
+    for result in map(json.loads, results.read_text().splitlines()):
+        cell = places[result["row"], result["seed"]]
+        cell.folder.mkdir(parents=True)
+        (cell.folder / "split.json").write_text("{}")
+        (cell.folder / "config.yaml").write_text(to_yaml(load(cell.config, cell.words)))
+        (cell.folder / "result.json").write_text(json.dumps({**result, "seconds": 600}))
+    outcome = recoseg("experiments", "run", *SCENES, "--dry-run")
+    lines = outcome.out.splitlines()
+    assert lines[0] == "9 runs of profile tiny, 5 done, 4 left"
+    assert ["Supervised", "scenes", "1", "as", "before", "10:00"] in map(str.split, lines)
+    assert ["ReCo", "+", "ClassMix", "scenes", "2", "as", "before", "10:00"] in map(str.split, lines)
+    assert lines[-1].startswith("about 40:00 in all, one at a time")
+
+
+def test_a_table_is_made_from_a_file_of_results(recoseg, results) -> None:
+    outcome = recoseg(
+        "experiments", "table", *SCENES, "--seeds", "0", "1", "--results", results, "--format", "csv"
+    )
+    assert outcome.code == 0, outcome.err
+    assert "47.0" in next(line for line in outcome.out.splitlines() if ",ClassMix" in line)
+
+
+def test_results_of_other_settings_than_the_profiles_are_refused(recoseg, results) -> None:
+    results.write_text(results.read_text().replace('"optimiser.lr": 0.1', '"optimiser.lr": 0.3'))
+    outcome = recoseg("experiments", "table", *SCENES, "--results", results)
+    assert (outcome.code, outcome.err.count("\n")) == (1, 1)
+    assert "seed-0 was run with optimiser.lr 0.3, but profile tiny has 0.1" in outcome.err
+
+
+def test_a_result_from_before_a_setting_existed_still_reads(recoseg, results) -> None:
+    lines = [json.loads(line) for line in results.read_text().splitlines()]
+    for line in lines:
+        assert line["settings"].pop("split.unlabelled") is None
+        assert line["settings"].pop("optimiser.name") == "sgd"
+    results.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    outcome = recoseg("experiments", "table", *SCENES, "--results", results)
+    assert outcome.code == 0, outcome.err
+
+
+def test_a_table_of_run_folders_can_be_saved_and_made_again_without_them(recoseg, trial, results) -> None:
+    kept = trial.path / "kept.jsonl"
+    words = ("experiments", "table", *trial.words[2:], "runs", "--format", "csv")
+    run = recoseg(*trial.words, "runs", "--only", "supervised")
+    assert run.code == 0, run.out + run.err
+    first = recoseg(*words, "--save", kept)
+    assert first.code == 0, first.err
+    again = recoseg(*words[:-3], "nowhere", "--format", "csv", "--results", kept)
+    assert again.out == first.out
+    assert f"{100 * trial.scores('supervised')['mean_iou']:.1f}" in first.out
+    kept.write_text(kept.read_text() + results.read_text())
+    assert recoseg(*words, "--save", kept).code == 0
+    assert len(kept.read_text().splitlines()) == 1 + 5  # others stay
+
+
+@pytest.mark.slow
+def test_the_estimate_of_a_dry_run_is_near_what_a_run_takes(recoseg, tmp_path) -> None:
+    text = (Path(__file__).parents[2] / "configs" / "tiny_scenes.yaml").read_text()
+    (tmp_path / "shorter.yaml").write_text(text.replace("iterations: 300", "iterations: 100"))
+    (tmp_path / "mine.yaml").write_text("configs: {scenes: shorter.yaml}\n")
+    words = ("experiments", "run", "scenes", "--profile", "mine.yaml", "--seeds", "0", "--only", "classmix")
+    told = recoseg(*words, "--dry-run")
+    minutes, seconds = told.out.splitlines()[-1].split()[1].split(":")
+    assert recoseg(*words, "--runs", "runs").code == 0
+    result = json.loads(next(tmp_path.rglob("result.json")).read_text())
+    assert 1 / 1.5 < (60 * int(minutes) + int(seconds)) / result["seconds"] < 1.5

@@ -1,0 +1,70 @@
+"""From the table of a grid to its charts."""
+
+from __future__ import annotations
+
+import pytest
+
+from recoseg.errors import UserError
+from recoseg.experiments.charts import draw_learning, draw_table, panel_of
+from recoseg.experiments.grids import GRIDS
+from recoseg.experiments.tables import grid_table
+from recoseg.figures.grid_chart import ChartRow
+
+CITY = "cityscapes-20"
+
+
+@pytest.fixture
+def results(result_of) -> list:
+    curve = [[100, 0.1], [200, 0.3]]
+    return [
+        result_of(row, CITY, seed, percent + seed, curve=curve)
+        for row, percent in (("supervised", 20.0), ("classmix", 30.0))
+        for seed in (0, 1)
+    ]
+
+
+def test_a_panel_has_the_scores_the_papers_figures_and_the_baseline_of_its_block(results) -> None:
+    table = grid_table("sampling", GRIDS["sampling"], results, profile="tiny")
+    panel = panel_of("a title", table.block(CITY))
+    assert panel.rows[0] == ChartRow("ClassMix", (pytest.approx(30.0), pytest.approx(31.0)), (45.61, 0.69))
+    assert panel.rows[1] == ChartRow("random queries, random keys", (), (46.56, None))
+    assert panel.baseline == 0
+    assert panel.source == "paper, Table 1 and Table 4"
+
+
+def test_methods_that_the_paper_alone_has_are_not_drawn() -> None:
+    table = grid_table("voc-partitions", GRIDS["voc-partitions"], [], profile="tiny")
+    assert [row.title for row in panel_of("a", table.block("voc-92")).rows] == [
+        "CutMix",
+        "ClassMix",
+        "ReCo + ClassMix",
+    ]
+
+
+def test_the_chart_of_a_grid_names_its_profile_and_what_was_not_run(results, tmp_path) -> None:
+    table = grid_table("cityscapes-20", GRIDS["cityscapes-20"], results, profile="tiny")
+    draw_table(tmp_path / "a.svg", table)
+    text = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert "(profile tiny)" in text
+    assert "Grid cityscapes-20, 1,200 iterations; mean IoU in per cent on val" in text
+    assert text.count(">not run<") == 5
+    assert ">20.5<" in text
+    assert ">49.86<" in text
+
+
+def test_learning_is_drawn_of_the_rows_that_are_asked_for(results, tmp_path) -> None:
+    table = grid_table("cityscapes-20", GRIDS["cityscapes-20"], results, profile="tiny")
+    draw_learning(tmp_path / "a.svg", table, results, rows=["classmix", "reco-classmix"])
+    text = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert ">ClassMix<" in text
+    assert ">Supervised<" not in text
+    assert ">ReCo + ClassMix<" not in text  # it has no curve
+    draw_learning(tmp_path / "b.svg", table, results)
+    assert ">Supervised<" in (tmp_path / "b.svg").read_text(encoding="utf-8")
+
+
+def test_learning_without_any_curve_is_an_error_in_one_line(tmp_path) -> None:
+    table = grid_table("cityscapes-20", GRIDS["cityscapes-20"], [], profile="tiny")
+    with pytest.raises(UserError, match="no run of grid cityscapes-20 has scores over iterations yet"):
+        draw_learning(tmp_path / "a.svg", table, [])
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,128 @@
+"""Workers of one machine: how many at a time, with which threads and GPUs, and what `stop` does."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from recoseg.experiments import local
+from recoseg.experiments.execute import CellStoppedError
+from recoseg.experiments.local import LocalWorkers, threads_each
+
+
+@pytest.mark.parametrize(("cores", "workers", "threads"), [(8, 2, 4), (8, 3, 2), (2, 2, 1), (2, 5, 1)])
+def test_cores_are_shared_out(monkeypatch, cores, workers, threads) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(local.os, "sched_getaffinity", lambda _: set(range(cores)))
+    assert threads_each(workers) == threads
+    assert LocalWorkers(workers).environment(0)["OMP_NUM_THREADS"] == str(threads)
+
+
+def test_threads_that_the_user_has_set_stay(monkeypatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert threads_each(2) == 3
+    assert LocalWorkers(2).environment(0)["OMP_NUM_THREADS"] == "3"
+
+
+@pytest.mark.parametrize(
+    ("visible", "gpus", "workers", "given"),
+    [
+        (None, 0, 2, [None, None]),
+        (None, 2, 3, ["0", "1", "0"]),
+        ("4,7", 2, 2, ["4", "7"]),
+        ("4,7", 2, 1, ["4,7"]),
+    ],
+)
+def test_every_worker_has_a_gpu_of_those_that_may_be_used(monkeypatch, visible, gpus, workers, given) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    monkeypatch.setattr(local.torch.cuda, "device_count", lambda: gpus)
+    made = LocalWorkers(workers)
+    assert [made.environment(number).get("CUDA_VISIBLE_DEVICES") for number in range(workers)] == given
+
+
+def test_two_workers_do_two_cells_at_a_time_and_an_error_is_an_outcome(monkeypatch) -> None:
+    at_work, most = set(), []
+    both = threading.Barrier(2, timeout=30)
+
+    def execute(cell, start, *, threads):
+        at_work.add(cell)
+        most.append(len(at_work))
+        both.wait()
+        at_work.discard(cell)
+        if cell == 3:
+            raise ValueError("a reason")
+        return f"result {cell}"
+
+    monkeypatch.setattr(local, "execute", execute)
+    workers = LocalWorkers(2)
+    for cell in range(4):
+        workers.submit(cell)
+    outcomes = {}
+    while len(outcomes) < 4:
+        outcomes |= {cell: str(outcome) for cell, outcome in workers.finished(10)}
+    workers.close()
+    assert outcomes == {0: "result 0", 1: "result 1", 2: "result 2", 3: "a reason"}
+    assert max(most) == 2
+
+
+def test_after_stop_nothing_more_begins_and_what_runs_is_asked_to_end(monkeypatch, tmp_path) -> None:
+    started = threading.Event()
+    original = subprocess.Popen
+
+    def sleeper(command, **settings):
+        process = original([sys.executable, "-c", "import time; time.sleep(60)"], **settings)
+        started.set()
+        return process
+
+    def execute(cell, start, *, threads):
+        return start(["train"], tmp_path / f"log{cell}")
+
+    monkeypatch.setattr(local.subprocess, "Popen", sleeper)
+    monkeypatch.setattr(local, "execute", execute)
+    workers = LocalWorkers(1)
+    workers.submit(0)
+    workers.submit(1)
+    assert started.wait(30)
+    workers.stop()
+    outcomes = {}
+    while len(outcomes) < 2:
+        outcomes |= dict(workers.finished(10))
+    workers.close()
+    assert {type(outcome) for outcome in outcomes.values()} == {CellStoppedError}
+    assert workers.processes == set()
+
+
+def test_a_command_is_asked_to_end_when_whoever_began_it_is_gone() -> None:
+    child = "from recoseg.cli.child import end_with_parent; end_with_parent()"
+    # A process that begins such a command, tells its number, and dies without a word to it.
+    begin = (
+        "import os, sys, time\nfrom subprocess import DEVNULL, PIPE, Popen\n"
+        f"p = Popen([sys.executable, '-c', {child!r}], stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL)\n"
+        "print(p.pid, flush=True); time.sleep(0.5); os.kill(os.getpid(), 9)"
+    )
+    done = subprocess.run([sys.executable, "-c", begin], capture_output=True, text=True, check=False)
+    number, deadline = int(done.stdout), time.monotonic() + 20
+    while alive(number) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    survived = alive(number)
+    if survived:
+        os.kill(number, signal.SIGKILL)
+    assert not survived
+
+
+def alive(number: int) -> bool:
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{number}/stat")  # it may be dead, with nobody who asks for its exit code
+    return not state.is_file() or state.read_text().rpartition(")")[2].split()[0] != "Z"
