@@ -45,6 +45,15 @@ def test_a_run_leaves_everything_it_promises(recoseg, tmp_path, tiny, lines) -> 
     assert "runs/first/report/index.html" in outcome.out
 
 
+def test_the_page_can_be_left_out_and_written_later(recoseg, tmp_path, tiny) -> None:
+    outcome = recoseg("train", "--out", "run", "--no-page", *tiny)
+    assert (outcome.code, outcome.out.splitlines()[-1]) == (0, "run folder: run")
+    assert not (tmp_path / "run" / "report").exists()
+    assert not (tmp_path / "run" / "survey.json").exists()
+    assert recoseg("report", "run").code == 0
+    assert (tmp_path / "run" / "report" / "index.html").is_file()
+
+
 def test_the_scores_are_those_of_the_saved_weights(recoseg, tmp_path, tiny, lines) -> None:
     from recoseg.builders.data import build_dataset
     from recoseg.builders.models import build_model
