@@ -6,8 +6,8 @@ recoseg experiments COMMAND --help tells more of each.
 from __future__ import annotations
 
 import argparse
-import importlib
-from textwrap import fill
+
+from recoseg.cli.kinds import added_kinds
 
 KINDS = {
     "list": "recoseg.cli.experiment_kinds.list",
@@ -19,17 +19,7 @@ KINDS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    kinds = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=type(parser))
-    for name, path in KINDS.items():
-        module = importlib.import_module(path)
-        text = (module.__doc__ or "").strip()
-        kind = kinds.add_parser(
-            name,
-            help=text.splitlines()[0].replace("%", "%%"),
-            description="\n\n".join(fill(part, 78) for part in text.split("\n\n")),
-            allow_abbrev=False,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
+    for _, module, kind in added_kinds(parser, KINDS, metavar="COMMAND"):
         module.add_arguments(kind)
         kind.set_defaults(kind_run=module.run)
 

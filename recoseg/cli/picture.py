@@ -6,10 +6,9 @@ recoseg picture KIND --help tells more of each.
 from __future__ import annotations
 
 import argparse
-import importlib
 from pathlib import Path
-from textwrap import fill
 
+from recoseg.cli.kinds import added_kinds
 from recoseg.errors import UserError
 
 KINDS = {
@@ -26,17 +25,7 @@ KEEPS_MEMORY = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    kinds = parser.add_subparsers(metavar="KIND", required=True, parser_class=type(parser))
-    for name, path in KINDS.items():
-        module = importlib.import_module(path)
-        text = (module.__doc__ or "").strip()
-        kind = kinds.add_parser(
-            name,
-            help=text.splitlines()[0].replace("%", "%%"),
-            description="\n\n".join(fill(part, 78) for part in text.split("\n\n")),
-            allow_abbrev=False,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
+    for name, module, kind in added_kinds(parser, KINDS, metavar="KIND"):
         kind.add_argument("runs", metavar="RUN", nargs="+", help="run folders")
         kind.add_argument(
             "--out",
