@@ -157,6 +157,20 @@ def test_a_table_is_made_from_a_file_of_results(recoseg, results) -> None:
     assert "47.0" in next(line for line in outcome.out.splitlines() if ",ClassMix" in line)
 
 
+def test_scores_of_classes_are_shown_for_the_seeds_that_all_methods_have(recoseg, results) -> None:
+    words = ("experiments", "table", *SCENES, "--results", results, "--classes")
+    outcome = recoseg(*words, "--only", "supervised", "classmix", "--format", "markdown")
+    assert outcome.code == 0, outcome.err
+    assert "means over seeds 0 and 1, profile tiny" in outcome.out
+    assert "| mean IoU         |       41.0 | **47.0** |" in outcome.out
+    shown = recoseg(*words)  # ReCo + ClassMix has seed 0 alone
+    assert "50.0" in shown.out
+    assert "seed 0, profile tiny" in " ".join(shown.out.split())
+    none = recoseg(*words, "--seeds", "1", "2", "--only", "reco-classmix")
+    assert (none.code, none.err.count("\n")) == (1, 1)
+    assert "no seed is done for all methods" in none.err
+
+
 def test_results_of_other_settings_than_the_profiles_are_refused(recoseg, results) -> None:
     results.write_text(results.read_text().replace('"optimiser.lr": 0.1', '"optimiser.lr": 0.3'))
     outcome = recoseg("experiments", "table", *SCENES, "--results", results)

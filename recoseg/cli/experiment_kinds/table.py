@@ -15,7 +15,9 @@ from recoseg.errors import UserError
 
 if TYPE_CHECKING:
     from recoseg.experiments.cells import Cell
+    from recoseg.experiments.grids import Grid
     from recoseg.experiments.results import Result
+    from recoseg.experiments.tables import GridTable
 
 FORMATS = ("text", "markdown", "csv", "latex")
 
@@ -26,6 +28,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--results", metavar="FILE", help="read a file of results in place of the run folders"
     )
     parser.add_argument("--save", metavar="FILE", help="add what was read to a file of results")
+    parser.add_argument(
+        "--classes",
+        action="store_true",
+        help="scores of each class, and boundary scores, in place of the table",
+    )
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text, for the terminal")
     parser.add_argument("--out", metavar="FILE", help="write the table there, not to the terminal")
     parser.add_argument("--chart", metavar="FILE", help="draw the scores, as .svg, .png or .pdf")
@@ -34,14 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from recoseg.experiments.charts import draw_learning, draw_table
     from recoseg.experiments.results import add_results
-    from recoseg.experiments.table_formats import FORMATS as WRITERS
-    from recoseg.experiments.table_formats import terminal
     from recoseg.experiments.tables import grid_table
-    from recoseg.files import write_whole
 
     require_places(arguments)
     grid, cells = chosen_grid(arguments), chosen_cells(arguments)
@@ -57,13 +59,46 @@ def run(arguments: argparse.Namespace) -> int:
         draw_table(Path(arguments.chart), table)
     if arguments.curves:
         draw_learning(Path(arguments.curves), table, results)
+    if arguments.classes:
+        show_classes(arguments, grid, results)
+    else:
+        show_scores(arguments, table)
+    return 0
+
+
+def show_scores(arguments: argparse.Namespace, table: GridTable) -> None:
+    from rich.console import Console
+
+    from recoseg.experiments.table_formats import FORMATS as WRITERS
+    from recoseg.experiments.table_formats import terminal
+
     if arguments.format == "text":
         Console(highlight=False).print(terminal(table))
-    elif arguments.out:
-        write_whole(Path(arguments.out), WRITERS[arguments.format](table))
     else:
-        print(WRITERS[arguments.format](table), end="")
-    return 0
+        put(arguments, WRITERS[arguments.format](table))
+
+
+def show_classes(arguments: argparse.Namespace, grid: Grid, results: list[Result]) -> None:
+    from rich.console import Console
+
+    from recoseg.experiments.class_scores import FORMATS as WRITERS
+    from recoseg.experiments.class_scores import class_scores, terminal
+
+    tables = [class_scores(grid, column, results) for column in grid.columns]
+    if arguments.format == "text":
+        Console(highlight=False).print(*(terminal(table) for table in tables))
+    else:
+        put(arguments, WRITERS[arguments.format](tables))
+
+
+def put(arguments: argparse.Namespace, text: str) -> None:
+    """Into the file that was asked for, or to the terminal."""
+    from recoseg.files import write_whole
+
+    if arguments.out:
+        write_whole(Path(arguments.out), text)
+    else:
+        print(text, end="")
 
 
 def require_places(arguments: argparse.Namespace) -> None:

@@ -1,0 +1,136 @@
+"""Scores of single classes, and others beside mean IoU: means over seeds, a column for each method."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from recoseg.errors import UserError
+from recoseg.experiments.grids import Grid
+from recoseg.experiments.methods import ROWS
+from recoseg.experiments.results import Result
+from recoseg.experiments.table_formats import aligned, in_latex
+from recoseg.experiments.tables import NONE, heading, listed
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+OTHERS: dict[str, Callable[[Result], float | None]] = {
+    "mean IoU": lambda result: result.mean_iou,
+    "pixel accuracy": lambda result: result.accuracy,
+    "Boundary IoU": lambda result: result.boundary_iou,
+    "boundary F-score": lambda result: result.boundary_f_score,
+}
+"""What stands below the classes."""
+
+
+@dataclass(frozen=True)
+class ClassScores:
+    """`lines` are a class, or another score, and its means in per cent in the order of `methods`."""
+
+    column: str
+    profile: str
+    methods: tuple[str, ...]
+    seeds: tuple[int, ...]
+    lines: tuple[tuple[str, tuple[float | None, ...]], ...]
+
+    @property
+    def caption(self) -> str:
+        seeds = f"seed{'' if len(self.seeds) == 1 else 's'} {listed([str(seed) for seed in self.seeds])}"
+        what = "IoU of each class and other scores in per cent"
+        return f"{heading(self.column)}: {what}, means over {seeds}, profile {self.profile}."
+
+    def cells(self, bold: str, write: Callable[[str], str] = str) -> list[list[str]]:
+        """The head and all lines as text, with the best of a line in bold."""
+        rows = [[write(word) for word in ("class", *self.methods)]]
+        for name, values in self.lines:
+            best = max((round(value, 1) for value in values if value is not None), default=None)
+            words = [write(NONE if value is None else f"{value:.1f}") for value in values]
+            marks = [value is not None and round(value, 1) == best for value in values]
+            rows.append(
+                [
+                    write(name),
+                    *(bold % word if mark else word for word, mark in zip(words, marks, strict=True)),
+                ]
+            )
+        return rows
+
+
+def class_scores(grid: Grid, column: str, results: Sequence[Result]) -> ClassScores:
+    """Of all rows that have results, over the seeds that all of them have: equal terms."""
+    found: dict[str, dict[int, Result]] = {}
+    for result in results:
+        if result.column == column and result.seed in grid.seeds:
+            found.setdefault(result.row, {})[result.seed] = result
+    rows = [row for row in grid.rows if row in found]
+    seeds = sorted(set.intersection(*(set(found[row]) for row in rows))) if rows else []
+    if not seeds:
+        raise UserError(f"{heading(column)}: no seed is done for all methods; choose methods with --only")
+    chosen = [[found[row][seed] for seed in seeds] for row in rows]
+    names = list(chosen[0][0].iou)
+    scores = {name: (lambda result, name=name: result.iou.get(name)) for name in names} | OTHERS
+    lines = [(name, tuple(mean_of(runs, score) for runs in chosen)) for name, score in scores.items()]
+    return ClassScores(
+        column, results[0].profile, tuple(ROWS[row].title for row in rows), tuple(seeds), tuple(lines)
+    )
+
+
+def mean_of(runs: Sequence[Result], score: Callable[[Result], float | None]) -> float | None:
+    values = [value for run in runs if (value := score(run)) is not None]
+    return 100 * fmean(values) if values else None
+
+
+def markdown(tables: Sequence[ClassScores]) -> str:
+    cells = [table.cells("**%s**", lambda text: text.replace("|", r"\|")) for table in tables]
+    return "\n".join(
+        f"{table.caption}\n\n{aligned(rows)}\n" for table, rows in zip(tables, cells, strict=True)
+    )
+
+
+def latex(tables: Sequence[ClassScores]) -> str:
+    lines = []
+    for table in tables:
+        head, *rows = (" & ".join(row) + r" \\" for row in table.cells(r"\textbf{%s}", in_latex))
+        lines += [f"% {table.caption}", rf"\begin{{tabular}}{{l{'r' * len(table.methods)}}}", r"  \toprule"]
+        lines += [f"  {head}", r"  \midrule", *(f"  {row}" for row in rows)]
+        lines += [r"  \bottomrule", r"\end{tabular}", ""]
+    return "\n".join(lines)
+
+
+def comma_separated(tables: Sequence[ClassScores]) -> str:
+    """Plain numbers, a line for each class and method."""
+    out = StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["profile", "column", "score", "method", "percent", "seeds"])
+    for table in tables:
+        seeds = " ".join(map(str, table.seeds))
+        for name, values in table.lines:
+            for method, value in zip(table.methods, values, strict=True):
+                percent = "" if value is None else round(value, 4)
+                writer.writerow([table.profile, table.column, name, method, percent, seeds])
+    return out.getvalue()
+
+
+def terminal(table: ClassScores) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.markup import escape
+    from rich.table import Table
+
+    head, *rows = table.cells("[bold]%s[/]", escape)
+    shown = Table(*head, box=SIMPLE_HEAD, title=table.caption, title_justify="left")
+    for column in shown.columns[1:]:
+        column.justify = "right"
+    for row in rows:
+        shown.add_row(*row)
+    return shown
+
+
+FORMATS: dict[str, Callable[[Sequence[ClassScores]], str]] = {
+    "markdown": markdown,
+    "csv": comma_separated,
+    "latex": latex,
+}
