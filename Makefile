@@ -5,7 +5,7 @@ RUN := .venv/bin/python
 INSTALL := $(RUN) -m pip install --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-browser check format bench clean
+.PHONY: help demo test test-slow test-browser check format bench results clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -33,6 +33,9 @@ format: .venv/installed-tests  ## put the code into our format
 
 bench: .venv/installed  ## speed and memory, as ratios measured in one run
 	@for script in benchmarks/[!_]*.py; do echo "== $$script"; $(RUN) "$$script" || exit 1; done
+
+results: .venv/installed  ## put the measured results into RESULTS.md and README.md, and draw their charts
+	@$(RUN) results/write_pages.py
 
 clean:  ## remove .venv and caches; runs/ stays
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* build dist

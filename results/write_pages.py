@@ -1,0 +1,77 @@
+"""Put the tables of results/*.jsonl into RESULTS.md and README.md, and draw their charts.
+
+    python results/write_pages.py            # after recoseg experiments table NAME --save results/small.jsonl
+    python results/write_pages.py --check    # whether the pages say what the results are
+
+A page has the place of a table between two comments, <!-- table NAME --> and <!-- end -->; that of the scores
+of each class begins with <!-- classes NAME -->.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PROFILE = "small"
+RESULTS = ROOT / "results" / f"{PROFILE}.jsonl"
+PAGES = (ROOT / "RESULTS.md", ROOT / "README.md")
+CHARTS = ROOT / "docs" / "results"
+PLACE = re.compile(
+    r"(<!-- (?P<kind>table|classes) (?P<words>[^>]+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL
+)
+
+
+def table(words: str, *more: str) -> str:
+    """The output of recoseg experiments table, with rows or columns after the grid's name as --only."""
+    grid, *only = words.split()
+    chosen = ["--only", *only] if only else []
+    command = ["experiments", "table", grid, *chosen, "--profile", PROFILE, "--results", str(RESULTS), *more]
+    done = subprocess.run(
+        [sys.executable, "-m", "recoseg", *command], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    if done.returncode:
+        raise SystemExit(f"recoseg {' '.join(command)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def filled(page: str) -> str:
+    """The page with all of its tables written anew."""
+
+    def written(place: re.Match[str]) -> str:
+        more = ["--classes"] if place["kind"] == "classes" else []
+        text = table(place["words"], *more, "--format", "markdown")
+        return f"{place[1]}\n{text.strip()}\n\n{place['end']}"
+
+    return PLACE.sub(written, page)
+
+
+def draw(page: str) -> None:
+    """The charts that a page shows: docs/results/NAME.svg, and NAME-curves.svg."""
+    CHARTS.mkdir(parents=True, exist_ok=True)
+    for grid, curves in sorted(set(re.findall(r"docs/results/([a-z0-9-]+?)(-curves)?\.svg", page))):
+        path = str(CHARTS / f"{grid}{curves}.svg")
+        table(grid, "--curves" if curves else "--chart", path, "--force")
+
+
+def main() -> int:
+    check = sys.argv[1:] == ["--check"]
+    stale = []
+    for path in PAGES:
+        before = path.read_text(encoding="utf-8")
+        after = filled(before)
+        if after != before:
+            stale.append(path.name)
+        if not check:
+            path.write_text(after, encoding="utf-8")
+            draw(after)
+    if check and stale:
+        print(f"not what the results are: {', '.join(stale)}; run python results/write_pages.py")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

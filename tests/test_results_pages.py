@@ -1,0 +1,63 @@
+"""RESULTS.md and README.md say what the committed results are."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+from recoseg.errors import UserError
+from recoseg.experiments.results import read_results
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module")
+def pages():
+    spec = importlib.util.spec_from_file_location("write_pages", ROOT / "results" / "write_pages.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["RESULTS.md", "README.md"])
+def test_the_tables_of_a_page_are_those_of_the_results(pages, name) -> None:
+    page = (ROOT / name).read_text(encoding="utf-8")
+    assert pages.PLACE.search(page)
+    assert pages.filled(page) == page
+
+
+def test_every_chart_of_the_pages_is_there_and_holds_no_image() -> None:
+    text = "".join((ROOT / name).read_text(encoding="utf-8") for name in ("RESULTS.md", "README.md"))
+    charts = set(re.findall(r"\((docs/results/[^)]+\.svg)\)", text))
+    assert charts
+    for chart in charts:
+        assert "<image" not in (ROOT / chart).read_text(encoding="utf-8")
+
+
+def test_a_table_that_says_something_else_is_noticed(pages) -> None:
+    page = "a\n<!-- table cityscapes-20 classmix -->\n\n| invented |\n\n<!-- end -->\nb\n"
+    filled = pages.filled(page)
+    assert "| invented |" not in filled
+    assert "| ClassMix" in filled
+    assert filled.startswith("a\n<!-- table cityscapes-20 classmix -->\n")
+    assert filled.endswith("<!-- end -->\nb\n")
+
+
+def test_every_result_names_its_profile_and_all_that_it_depends_on() -> None:
+    results = read_results(ROOT / "results" / "small.jsonl")
+    assert len({result.place for result in results}) == len(results)
+    for result in results:
+        assert result.profile == "small"
+        assert result.settings["train.seed"] == result.seed
+        assert result.curve[-1][0] == result.iterations == result.settings["train.iterations"]
+        assert not any("/" in str(value) for value in result.settings.values())
+
+
+def test_results_that_are_none_are_refused(tmp_path) -> None:
+    file = tmp_path / "results.jsonl"
+    file.write_text('{"profile": "small"}\n')
+    with pytest.raises(UserError, match=r"results.jsonl is not a file of results"):
+        read_results(file)
