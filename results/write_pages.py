@@ -14,6 +14,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from recoseg.files import write_whole
+
 ROOT = Path(__file__).resolve().parents[1]
 PROFILE = "small"
 RESULTS = ROOT / "results" / f"{PROFILE}.jsonl"
@@ -57,7 +59,9 @@ def draw(page: str) -> None:
 
 
 def main() -> int:
-    check = sys.argv[1:] == ["--check"]
+    check = "--check" in sys.argv[1:]
+    if sys.argv[1:] not in ([], ["--check"]):
+        raise SystemExit("usage: python results/write_pages.py [--check]")
     stale = []
     for path in PAGES:
         before = path.read_text(encoding="utf-8")
@@ -65,7 +69,7 @@ def main() -> int:
         if after != before:
             stale.append(path.name)
         if not check:
-            path.write_text(after, encoding="utf-8")
+            write_whole(path, after)
             draw(after)
     if check and stale:
         print(f"not what the results are: {', '.join(stale)}; run python results/write_pages.py")

@@ -95,8 +95,10 @@ def result_of(cell: Cell, *, threads: int | None) -> Result:
     folder = RunFolder(cell.folder)
     config = load(folder.config)
     evaluation = Evaluation.load(cell.scores)
-    if evaluation.about.get("iteration") != config.train.iterations:
-        raise UserError(f"{cell.scores} is not of the last iteration: remove it, and run again")
+    asked = {"iteration": config.train.iterations, "subset": cell.subset, "weights": "last"}
+    for name, value in asked.items():
+        if evaluation.about.get(name) != value:
+            raise UserError(f"{cell.scores} is not of {name} {value}: remove it, and run again")
     scores, boundary = evaluation.scores, evaluation.scores.boundary
     return Result(
         profile=cell.profile,

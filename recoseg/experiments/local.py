@@ -48,6 +48,8 @@ class LocalWorkers:
         return ended
 
     def run(self, cell: Cell) -> Result:
+        if self.stopping:  # before it makes a folder, or waits for one
+            raise CellStoppedError
         device = self.devices.get()
         try:
             return execute(cell, lambda command, log: self.start(command, log, device), threads=self.threads)

@@ -31,7 +31,7 @@ class Result:
     iou: Mapping[str, float | None]  # class -> IoU
     curve: tuple[tuple[int, float], ...]  # (iteration, mean IoU on validation images) while it was trained
     iterations: int
-    seconds: float  # of training, scoring included
+    seconds: float  # of training, with the evaluations on the way
     machine: str
     versions: str
     settings: Mapping[str, Any] = field(default_factory=dict)  # all of the run's, by dotted names

@@ -68,16 +68,18 @@ def test_what_was_trained_is_only_scored_and_what_was_scored_only_written_down(
     assert (trial.scores("supervised"), trial.scores("reco-classmix")) == before
 
 
-def test_scores_of_another_iteration_are_refused(recoseg, trial, in_process) -> None:
+@pytest.mark.parametrize(("name", "value"), [("iteration", 4), ("subset", "train"), ("weights", "best")])
+def test_scores_of_something_else_are_refused(recoseg, trial, in_process, name, value) -> None:
     assert recoseg(*trial.words, "runs", "--only", "supervised").code == 0
     folder = trial.run_folder("supervised")
     (folder / "result.json").unlink()
     scores = json.loads((folder / "scores.json").read_text())
-    scores["iteration"] = 4
+    assert scores[name] != value
+    scores[name] = value
     (folder / "scores.json").write_text(json.dumps(scores))
     outcome = recoseg(*trial.words, "runs", "--only", "supervised")
     assert outcome.code == 1
-    assert "scores.json is not of the last iteration: remove it, and run again" in outcome.out
+    assert f"scores.json is not of {name} " in outcome.out
 
 
 def test_a_folder_that_is_not_yet_a_run_is_put_aside(recoseg, trial, in_process) -> None:
