@@ -118,9 +118,10 @@ def lines_of_others(grid: Grid, column: str) -> list[Line]:
 
 
 def with_best(lines: Sequence[Line]) -> list[Line]:
-    """The highest mean is marked, and all that are equal to it."""
-    highest = max((line.mean for line in lines if line.mean is not None), default=None)
-    return [replace(line, best=line.mean is not None and line.mean == highest) for line in lines]
+    """The highest mean of rows with all seeds is marked, and all that read like it; one alone is no best."""
+    whole = {line.row: round(line.mean, 1) for line in lines if line.mean is not None and not line.missing}
+    highest = max(whole.values()) if len(whole) > 1 else None
+    return [replace(line, best=line.row in whole and whole[line.row] == highest) for line in lines]
 
 
 def percents(results: Mapping[int, Result]) -> dict[int, float]:

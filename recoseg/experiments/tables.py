@@ -77,7 +77,7 @@ class GridTable:
         seeds = f"seed{'' if len(self.seeds) == 1 else 's'} {listed([str(seed) for seed in self.seeds])}"
         return (
             f"{origin}; mean IoU in per cent on {self.scored}, "
-            f"mean and range over {seeds}; the best mean of a block is bold."
+            f"mean and range over {seeds}; of the rows with all seeds, the best mean is bold."
         )
 
     @property

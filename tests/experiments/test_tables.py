@@ -158,7 +158,8 @@ def test_csv_has_a_line_for_each_pair_with_plain_numbers_and_nothing_where_there
 
 
 def test_latex_is_well_formed_and_escapes_what_latex_reads(result_of) -> None:
-    results = [result_of("classmix", "voc-1%", 0, 40.0)]
+    results = [result_of("classmix", "voc-1%", seed, 40.0) for seed in range(3)]
+    results += [result_of("cutmix", "voc-1%", seed, 39.0) for seed in range(3)]
     text = latex(grid_table("partial-labels", GRIDS["partial-labels"], results, profile="tiny"))
     assert text.count(r"\begin{table}") == text.count(r"\end{table}") == 2  # one for each dataset
     assert re.findall(r"\\label\{(.*)\}", text) == ["tab:partial-labels-voc", "tab:partial-labels-cityscapes"]
@@ -166,7 +167,7 @@ def test_latex_is_well_formed_and_escapes_what_latex_reads(result_of) -> None:
     rows = [line for line in body if not line.startswith(r"\multicolumn")]
     assert {len(re.findall(r"(?<!\\)&", line)) for line in rows} == {6}
     assert r"\multicolumn{7}{l}{Pascal VOC, 1\% of each class in every image} \\" in body
-    assert r"ClassMix & \textbf{40.0} & -- & baseline & 1 of 3 & 71.04 $\pm$ 0.18 & baseline \\" in body
+    assert r"ClassMix & \textbf{40.0} & 40.0--40.0 & baseline & 3 & 71.04 $\pm$ 0.18 & baseline \\" in body
     assert r"Supervised & not run & -- & -- & 0 of 3 & 66.17 $\pm$ 0.21 & $-$4.87 \\" in body
     assert not re.search(r"(?<!\\)[%_#]", text)
     assert text.isascii()
