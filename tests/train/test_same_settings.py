@@ -28,5 +28,13 @@ def test_all_other_differences_are_listed() -> None:
     assert "train.workers" not in str(caught.value).split(". ")[0]
 
 
+def test_a_setting_that_came_later_does_not_end_a_run() -> None:
+    require_same(BEGUN, {**BEGUN, "augment.newer": 0.5})
+    with pytest.raises(UserError, match=r"contrast.name none -> reco\."):  # a whole section is no such thing
+        require_same(BEGUN, {**BEGUN, "contrast.name": "reco", "augment.newer": 0.5})
+    with pytest.raises(UserError, match=r"train.seed 0 -> none\."):
+        require_same(BEGUN, {name: value for name, value in BEGUN.items() if name != "train.seed"})
+
+
 def test_every_harmless_setting_exists() -> None:
     assert HARMLESS - {"data.root"} <= flat(RunConfig()).keys()
