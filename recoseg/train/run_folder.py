@@ -6,6 +6,7 @@ import fcntl
 import io
 import json
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,9 @@ from torch import Tensor
 from recoseg.errors import UserError
 from recoseg.files import write_whole
 from recoseg.splits.split_file import LabelSplit
+
+SECONDS_TO_LOOK = 0.5
+"""Somebody who only looks whether a folder is in use holds its lock for far less."""
 
 
 @dataclass(frozen=True)
@@ -104,12 +108,16 @@ class RunFolder:
     def lock(self) -> io.BufferedRandom:
         """Claim the folder for this process; the claim ends with the returned file, or with the process."""
         file = open(self.path / ".lock", "a+b")  # noqa: PTH123, SIM115 (held open on purpose)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            file.close()
-            raise UserError(f"{self.path} is in use by another process that trains there") from error
-        return file
+        end = time.monotonic() + SECONDS_TO_LOOK
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return file
+            except OSError as error:
+                if time.monotonic() > end:
+                    file.close()
+                    raise UserError(f"{self.path} is in use by another process that trains there") from error
+                time.sleep(0.05)
 
     def is_in_use(self) -> bool:
         """Whether a process trains there now. Writes nothing: the folder may be somebody else's."""

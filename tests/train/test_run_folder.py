@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+from threading import Timer
 
 import pytest
 import torch
@@ -41,6 +43,16 @@ def test_only_one_process_trains_in_a_folder(tmp_path) -> None:
     assert folder.is_in_use()
     claim.close()
     assert not folder.is_in_use()
+    folder.lock().close()
+
+
+def test_a_look_at_the_lock_does_not_keep_a_run_from_it(tmp_path) -> None:
+    """Whoever asks whether a folder is in use holds its lock for a moment."""
+    folder = RunFolder(tmp_path)
+    folder.lock().close()
+    looking = (tmp_path / ".lock").open("rb")
+    fcntl.flock(looking, fcntl.LOCK_SH)
+    Timer(0.2, looking.close).start()
     folder.lock().close()
 
 
