@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 import torch
+from rich.console import Console
 
 from recoseg.builders.runs import new_run
 from recoseg.config.load import load
@@ -57,31 +57,22 @@ def seconds_of_step(trainer: Trainer) -> float:
     """The mean of some steps, after others that make everything ready."""
     last = trainer.iterations
     first = max(0, last - WARM_UP - STEPS)
-    trainer.method.to(trainer.device)
-    if trainer.channels_last:
-        trainer.method.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    trainer.method.train()
-    with closing(steps(trainer, first, last)) as ends:
-        times = [time.perf_counter(), *islice(ends, last - first)]
-    measured = times[min(WARM_UP, len(times) - 2) :]
-    return (measured[-1] - measured[0]) / (len(measured) - 1)
-
-
-def steps(trainer: Trainer, first: int, last: int) -> Generator[float, None, None]:
-    """When each step ended."""
+    trainer.place()
     pairs = trainer.pieces.from_iteration(first, last, workers=trainer.workers)
-    with closing(pairs):
+    times = [time.perf_counter()]
+    with closing(pairs), trainer.new_log(first, Console(quiet=True)) as log:
         for iteration in range(first, last):
-            for optimiser in trainer.optimisers.values():
-                optimiser.zero_grad(set_to_none=True)
-            for part in range(trainer.pieces.parts):
-                output = trainer.forward(trainer.method, next(pairs), iteration, part, with_stats=False)
-                trainer.precision.backward(output.loss / trainer.pieces.parts)
-            trainer.precision.update(list(trainer.optimisers.values()), trainer.method.student, trainer.clip)
-            trainer.method.after_update(iteration)
+            trainer.update(trainer.method, pairs, iteration, log)
             if trainer.device.type == "cuda":
                 torch.cuda.synchronize()
-            yield time.perf_counter()
+            times.append(time.perf_counter())
+    return after_warm_up(times)
+
+
+def after_warm_up(times: Sequence[float]) -> float:
+    """The mean step, from when the first began and each ended; if there are too few, of the last one."""
+    measured = times[min(WARM_UP, len(times) - 2) :]
+    return (measured[-1] - measured[0]) / (len(measured) - 1)
 
 
 def seconds_of_image(trainer: Trainer) -> float:

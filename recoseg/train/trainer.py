@@ -78,9 +78,7 @@ class Trainer:
                 stack.enter_context(closing(self.folder.lock()))
             stop = stack.enter_context(StopRequest())
             stack.enter_context(explained_shortage(f"The last saved state of {self.folder.path} is kept."))
-            self.method.to(self.device)
-            if self.channels_last:
-                self.method.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+            self.place()
             state, warning = load_state(self.folder.state)
             start = self.restore(state) if state else 0
             require_agreement(start, self.folder.path)
@@ -101,14 +99,18 @@ class Trainer:
             stack.enter_context(closing(pairs))  # ends the processes that load
             self.loop(start, pairs, log, stop)
 
-    def loop(self, start: int, pairs: Iterator[Pair], log: RunLog, stop: StopRequest) -> None:
+    def place(self) -> None:
+        """Bring the networks to the device, laid out as asked for, ready to train."""
+        self.method.to(self.device)
+        if self.channels_last:
+            self.method.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.method.train()
+
+    def loop(self, start: int, pairs: Iterator[Pair], log: RunLog, stop: StopRequest) -> None:
         step = in_parallel(self.method, self.device)
         for iteration in range(start, self.iterations):
             rate = self.anneal(iteration)
-            output = self.gradients(step, pairs, iteration, log)
-            self.precision.update(list(self.optimisers.values()), self.method.student, self.clip)
-            self.method.after_update(iteration)
+            output = self.update(step, pairs, iteration, log)
             done = iteration + 1
             log.step(done, output, rate)
             if done % self.evaluate_every == 0 or done == self.iterations:
@@ -123,6 +125,13 @@ class Trainer:
         factor = poly(iteration, self.iterations, self.power)
         rates = [set_learning_rate(optimiser, factor) for optimiser in self.optimisers.values()]
         return rates[0]
+
+    def update(self, step: nn.Module, pairs: Iterator[Pair], iteration: int, log: RunLog) -> StepOutput:
+        """One step of training; returns its losses."""
+        output = self.gradients(step, pairs, iteration, log)
+        self.precision.update(list(self.optimisers.values()), self.method.student, self.clip)
+        self.method.after_update(iteration)
+        return output
 
     def gradients(self, step: nn.Module, pairs: Iterator[Pair], iteration: int, log: RunLog) -> StepOutput:
         """Forward and backward through all parts of one step; returns their mean losses."""

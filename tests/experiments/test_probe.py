@@ -6,8 +6,7 @@ import pytest
 
 from recoseg.builders.runs import new_run
 from recoseg.config.load import load
-from recoseg.experiments import probe as module
-from recoseg.experiments.probe import STEPS, WARM_UP, Pace, seconds_of_step
+from recoseg.experiments.probe import STEPS, WARM_UP, Pace, after_warm_up, seconds_of_step
 
 SETTINGS = [
     "--data.height=32", "--data.width=32", "--data.num-train=6", "--data.num-val=2", "--split.labels=2",
@@ -42,11 +41,10 @@ def test_the_last_steps_are_timed_where_unlabelled_images_take_part(trainer, mon
     assert seen == [(iteration, True) for iteration in range(50 - WARM_UP - STEPS, 50)]
 
 
-def test_a_step_is_the_mean_of_those_after_the_warm_up(trainer, monkeypatch) -> None:
-    ends = iter([10.0, 20.0, 21.0, 22.0, 24.0, 26.0])  # two slow ones, then 1, 1, 2 and 2 seconds
-    monkeypatch.setattr(module, "steps", lambda *_: (end for end in ends))
-    monkeypatch.setattr(module.time, "perf_counter", lambda: 0.0)
-    assert seconds_of_step(trainer("--train.iterations=50")) == pytest.approx(6 / 4)
+def test_a_step_is_the_mean_of_those_after_the_warm_up() -> None:
+    slow = [10.0 * step for step in range(WARM_UP + 1)]
+    assert after_warm_up([*slow, *(slow[-1] + end for end in (1, 2, 4, 6))]) == pytest.approx(6 / 4)
+    assert after_warm_up([3.0, 5.0]) == pytest.approx(2.0)
 
 
 def test_a_run_of_fewer_steps_is_timed_by_those(trainer) -> None:
