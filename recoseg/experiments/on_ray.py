@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -46,15 +47,9 @@ class RayWorkers:
         self.ray = import_ray()
         self.start = start
         self.connect(address)
-        resources = self.ray.cluster_resources()
-        cores = int(min(node["Resources"].get("CPU", 1) for node in self.ray.nodes() if node["Alive"]))
-        share = cores / count if cores < count else cores // count  # Ray takes parts of a core, below one
-        on_gpu = resources.get("GPU", 0) >= 1
-        self.threads = threads_each(count, cores)
-        self.count = int(resources["GPU"] if on_gpu else resources.get("CPU", 1) // share)
+        self.count, self.threads, resources = share_out(self.machines(), count)
         self.task = self.ray.remote(
-            num_cpus=0 if on_gpu else share,
-            num_gpus=1 if on_gpu else 0,
+            **resources,
             max_retries=RETRIES,  # of workers that die; a run that fails has failed
             max_calls=1,  # a fresh process for every run
         )(do)
@@ -73,6 +68,12 @@ class RayWorkers:
         except (OSError, RuntimeError, ValueError) as error:
             why = " ".join(str(error).split()).partition(". ")[0] or type(error).__name__
             raise UserError(f"--ray {address}: no cluster to work with: {why}") from error
+
+    def machines(self) -> list[tuple[int, int]]:
+        """Cores and GPUs of each machine that lends any."""
+        alive = (node["Resources"] for node in self.ray.nodes() if node["Alive"])
+        machines = [(int(node.get("CPU", 0)), int(node.get("GPU", 0))) for node in alive]
+        return [machine for machine in machines if any(machine)]
 
     def submit(self, cell: Cell) -> None:
         self.cells[self.task.remote(cell, self.start, self.threads)] = cell
@@ -105,6 +106,20 @@ class RayWorkers:
 
     def close(self) -> None:
         self.ray.shutdown()
+
+
+def share_out(machines: Sequence[tuple[int, int]], count: int) -> tuple[int, int, dict[str, float]]:
+    """How many runs are at work at a time, the threads of each, and what Ray shall keep free for one."""
+    if not machines:
+        raise UserError("--ray: no machine of the cluster lends a core or a GPU")
+    with_gpus = [(cores, gpus) for cores, gpus in machines if gpus]
+    if with_gpus:
+        threads = min(threads_each(gpus, cores) for cores, gpus in with_gpus)
+        return sum(gpus for _, gpus in with_gpus), threads, {"num_cpus": 0, "num_gpus": 1}
+    fewest = min(cores for cores, _ in machines)
+    share = fewest / count if fewest < count else fewest // count  # Ray takes parts of a core, below one
+    at_a_time = sum(int(cores // share) for cores, _ in machines)
+    return at_a_time, threads_each(count, fewest), {"num_cpus": share, "num_gpus": 0}
 
 
 def do(cell: Cell, start: Start, threads: int) -> Result:

@@ -37,10 +37,6 @@ class PretendedRay:
     def init(self, *address: str, **settings: object) -> None:
         self.started = {"address": address, **settings}
 
-    def cluster_resources(self) -> dict[str, float]:
-        names = {name for machine in self.machines for name in machine}
-        return {name: sum(machine.get(name, 0) for machine in self.machines) for name in names}
-
     def nodes(self) -> list[dict[str, object]]:
         gone = {"Resources": {}, "Alive": False}
         return [gone, *({"Resources": machine, "Alive": True} for machine in self.machines)]
@@ -82,6 +78,8 @@ def workers(monkeypatch):
         ([{"CPU": 8}], 3, 2, 2, 4),
         ([{"CPU": 2}], 4, 0.5, 1, 4),
         ([{"CPU": 4}, {"CPU": 16}], 2, 2, 2, 10),  # two on the small machine, eight on the large one
+        ([{"CPU": 6}, {"CPU": 8}], 2, 3, 3, 4),  # what is left over of a machine is no part of another
+        ([{"memory": 9.0}, {"CPU": 0}, {"CPU": 4}], 1, 4, 4, 1),  # heads that lend nothing
     ],
 )
 def test_workers_share_the_cores_of_the_smallest_machine(
@@ -93,8 +91,14 @@ def test_workers_share_the_cores_of_the_smallest_machine(
 
 
 def test_where_there_are_gpus_every_run_takes_one(workers) -> None:
-    made = workers({"CPU": 8, "GPU": 2}, {"CPU": 8, "GPU": 4})
+    made = workers({"CPU": 64}, {"CPU": 16, "GPU": 2}, {"CPU": 16, "GPU": 4})
     assert (made.ray.asked["num_cpus"], made.ray.asked["num_gpus"], made.count) == (0, 1, 6)
+    assert made.threads == 4  # as many as the runs of a machine can have
+
+
+def test_a_cluster_that_lends_nothing_is_an_error_in_one_line(workers) -> None:
+    with pytest.raises(UserError, match="--ray: no machine of the cluster lends a core or a GPU"):
+        workers({"memory": 9.0})
 
 
 def test_a_worker_that_dies_is_replaced_and_every_run_has_a_fresh_process(workers) -> None:
