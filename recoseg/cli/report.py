@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recoseg.errors import UserError
+from recoseg.words import listed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -89,11 +90,6 @@ def write_report(
     page.parent.mkdir(parents=True, exist_ok=True)
     write_page(page, views, title=title or listed(names))
     return page
-
-
-def listed(names: Sequence[str]) -> str:
-    """a; a and b; a, b and c."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def distinct_names(paths: Sequence[Path]) -> list[str]:

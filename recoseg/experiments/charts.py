@@ -38,16 +38,18 @@ def panel_of(title: str, lines: Sequence[Line]) -> ChartPanel:
     return ChartPanel(title, rows, baseline, source=f"paper, {' and '.join(tables)}" if tables else "paper")
 
 
-def draw_learning(
-    path: Path, table: GridTable, results: Sequence[Result], *, rows: Sequence[str] = ()
-) -> None:
-    """Scores over iterations, a chart for each column with curves; of all rows, or of some."""
+def draw_learning(path: Path, table: GridTable, results: Sequence[Result]) -> None:
+    """Scores over iterations, a chart for each column with curves."""
     curves: dict[tuple[str, str], list[Points]] = {}
     for result in results:
         if result.curve and result.seed in table.seeds:
             curves.setdefault((result.column, result.row), []).append(result.curve)
     there = [line for line in table.lines if line.row and (line.column, line.row) in curves]
-    shown = {line.row: line.title for line in there if line.row and line.row in (rows or (line.row,))}
+    shown = {line.row: line.title for line in there if line.row}
+    counts = {
+        row: [len(curves.get((line.column, row), ())) for line in table.lines if line.row == row]
+        for row in shown
+    }
     charts = [
         ScoreChart(heading(column), [curves.get((column, row), ()) for row in shown])
         for column in table.columns
@@ -58,7 +60,16 @@ def draw_learning(
     about = (
         "mean IoU on validation images while training: strong lines are means over seeds, pale ones the seeds"
     )
-    draw_score_curves(path, list(shown.values()), charts, heading=heading_of(table, about))
+    names = [title + seeds_of(counts[row], len(table.seeds)) for row, title in shown.items()]
+    draw_score_curves(path, names, charts, heading=heading_of(table, about))
+
+
+def seeds_of(counts: Sequence[int], asked: int) -> str:
+    """How many seeds a method has in each chart, where that is fewer than it should have."""
+    fewest, most = min(counts), max(counts)
+    if fewest == asked:
+        return ""
+    return f" ({fewest} of {asked} seeds)" if fewest == most else f" ({fewest} to {most} of {asked} seeds)"
 
 
 def heading_of(table: GridTable, about: str) -> Heading:

@@ -14,7 +14,8 @@ from recoseg.experiments.grids import Grid
 from recoseg.experiments.methods import ROWS
 from recoseg.experiments.results import Result
 from recoseg.experiments.table_formats import aligned, in_latex
-from recoseg.experiments.tables import NONE, heading, listed
+from recoseg.experiments.tables import NONE, heading
+from recoseg.words import listed
 
 if TYPE_CHECKING:
     from rich.table import Table

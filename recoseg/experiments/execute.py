@@ -106,6 +106,7 @@ def result_of(cell: Cell, *, threads: int | None) -> Result:
         row=cell.owner,
         seed=cell.seed,
         subset=cell.subset,
+        pixels=int(scores.confusion.sum()),
         mean_iou=scores.mean_iou,
         accuracy=scores.accuracy,
         boundary_iou=boundary.mean_iou if boundary else None,

@@ -24,6 +24,7 @@ class Result:
     row: str
     seed: int
     subset: str  # the images that were scored
+    pixels: int  # of them that have a label: other sizes of the data are other tasks
     mean_iou: float
     accuracy: float
     boundary_iou: float | None

@@ -12,6 +12,7 @@ from recoseg.experiments.grids import Grid
 from recoseg.experiments.methods import ROWS
 from recoseg.experiments.paper_figures import PaperFigure, paper_figure, tables
 from recoseg.experiments.results import Result
+from recoseg.words import listed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,14 +48,13 @@ class Line:
         return max(self.scores.values(), default=None)
 
 
-def summarise(grid: Grid, results: Sequence[Result], *, seeds: Sequence[int] | None = None) -> list[Line]:
-    """All lines of a grid, column by column; of the seeds asked for, or of the grid's own."""
+def summarise(grid: Grid, results: Sequence[Result]) -> list[Line]:
+    """All lines of a grid, column by column."""
     require_comparable(results)
-    seeds = grid.seeds if seeds is None else tuple(dict.fromkeys(seeds))
     lines = []
     for column in grid.columns:
-        found = [result for result in results if result.column == column and result.seed in seeds]
-        lines += with_best(lines_of(grid, column, found, seeds)) + lines_of_others(grid, column)
+        found = [result for result in results if result.column == column and result.seed in grid.seeds]
+        lines += with_best(lines_of(grid, column, found)) + lines_of_others(grid, column)
     return lines
 
 
@@ -66,6 +66,11 @@ def require_comparable(results: Sequence[Result]) -> None:
         asked = COLUMNS[result.column].subset
         if result.subset != asked:
             raise UserError(f"{result.row} in {result.column} was scored on {result.subset}, not on {asked}")
+    for column in dict.fromkeys(result.column for result in results):
+        counts = sorted({result.pixels for result in results if result.column == column})
+        if len(counts) > 1:
+            pixels = listed([f"{count:,}" for count in counts])
+            raise UserError(f"runs of {column} were scored on other data than each other: {pixels} pixels")
 
 
 def baseline_of(grid: Grid, column: str) -> str:
@@ -74,7 +79,7 @@ def baseline_of(grid: Grid, column: str) -> str:
     return grid.baseline if grid.baseline in rows else rows[0]
 
 
-def lines_of(grid: Grid, column: str, results: Sequence[Result], seeds: Sequence[int]) -> list[Line]:
+def lines_of(grid: Grid, column: str, results: Sequence[Result]) -> list[Line]:
     of_row: dict[str, dict[int, Result]] = {}
     for result in sorted(results, key=lambda result: result.seed):
         of_row.setdefault(result.row, {})[result.seed] = result
@@ -93,7 +98,7 @@ def lines_of(grid: Grid, column: str, results: Sequence[Result], seeds: Sequence
             title=ROWS[row].title,
             baseline=baseline,
             scores=scores,
-            missing=tuple(seed for seed in seeds if seed not in scores),
+            missing=tuple(seed for seed in grid.seeds if seed not in scores),
             boundary_iou=mean_of(bounds),
             difference=mean_of([scores[seed] - base[seed] for seed in scores if seed in base]),
             paper=paper,

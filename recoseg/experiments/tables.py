@@ -11,6 +11,7 @@ from recoseg.experiments.grids import Grid
 from recoseg.experiments.methods import ROWS
 from recoseg.experiments.results import Result
 from recoseg.experiments.summary import Line, summarise
+from recoseg.words import listed
 
 OURS = ("method", "mean IoU", "range", "against baseline", "seeds")
 PAPERS = ("paper", "paper against baseline")
@@ -107,20 +108,19 @@ class GridTable:
         return (line.title, *words_of(line))[: len(self.head)]
 
 
-def grid_table(
-    name: str, grid: Grid, results: Sequence[Result], *, profile: str, seeds: Sequence[int] | None = None
-) -> GridTable:
+def grid_table(name: str, grid: Grid, results: Sequence[Result], *, profile: str) -> GridTable:
     """The table of a grid from results of a profile; it may have none yet."""
     others = sorted({result.profile for result in results} - {profile})
     if others:
         raise UserError(f"a table of profile {profile} has no place for results of {', '.join(others)}")
-    lines = summarise(grid, results, seeds=seeds)
-    asked = grid.seeds if seeds is None else tuple(dict.fromkeys(seeds))
+    lines = summarise(grid, results)
     shown = [
-        result for result in results if (result.row, result.column) in grid.pairs and result.seed in asked
+        result
+        for result in results
+        if (result.row, result.column) in grid.pairs and result.seed in grid.seeds
     ]
     iterations = tuple(sorted({result.iterations for result in shown}))
-    return GridTable(name, grid.title, profile, asked, iterations, tuple(lines))
+    return GridTable(name, grid.title, profile, tuple(grid.seeds), iterations, tuple(lines))
 
 
 def heading(column: str) -> str:
@@ -161,8 +161,3 @@ def signed(value: float | None, digits: int) -> str:
         return NONE
     text = f"{value:+.{digits}f}"
     return text[1:] if float(text) == 0 else text.replace("-", MINUS)
-
-
-def listed(words: Sequence[str]) -> str:
-    """a; a and b; a, b and c."""
-    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

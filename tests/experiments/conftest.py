@@ -17,8 +17,9 @@ def result_of() -> Callable[..., Result]:
     def make(row: str, column: str, seed: int, percent: float, **changed: object) -> Result:
         plain = {
             "profile": "tiny", "column": column, "row": row, "seed": seed, "subset": COLUMNS[column].subset,
-            "mean_iou": percent / 100, "accuracy": 0.9, "boundary_iou": None, "boundary_f_score": None,
-            "iou": {}, "curve": (), "iterations": 1200, "seconds": 60.0, "machine": "a", "versions": "b",
+            "pixels": 10**6, "mean_iou": percent / 100, "accuracy": 0.9, "boundary_iou": None,
+            "boundary_f_score": None, "iou": {}, "curve": (), "iterations": 1200, "seconds": 60.0,
+            "machine": "a", "versions": "b",
         }  # fmt: skip
         return Result.from_plain({**plain, **changed})
 

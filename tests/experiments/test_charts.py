@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from recoseg.errors import UserError
-from recoseg.experiments.charts import draw_learning, draw_table, panel_of
+from recoseg.experiments.charts import draw_learning, draw_table, panel_of, seeds_of
 from recoseg.experiments.grids import GRIDS
 from recoseg.experiments.tables import grid_table
 from recoseg.figures.grid_chart import ChartRow
@@ -52,15 +54,23 @@ def test_the_chart_of_a_grid_names_its_profile_and_what_was_not_run(results, tmp
     assert ">49.86<" in text
 
 
-def test_learning_is_drawn_of_the_rows_that_are_asked_for(results, tmp_path) -> None:
-    table = grid_table("cityscapes-20", GRIDS["cityscapes-20"], results, profile="tiny")
-    draw_learning(tmp_path / "a.svg", table, results, rows=["classmix", "reco-classmix"])
+def test_learning_is_drawn_of_the_rows_that_have_curves_and_tells_their_seeds(results, tmp_path) -> None:
+    grid = GRIDS["cityscapes-20"]
+    table = grid_table("cityscapes-20", grid, results, profile="tiny")
+    draw_learning(tmp_path / "a.svg", table, results)
     text = (tmp_path / "a.svg").read_text(encoding="utf-8")
-    assert ">ClassMix<" in text
-    assert ">Supervised<" not in text
-    assert ">ReCo + ClassMix<" not in text  # it has no curve
-    draw_learning(tmp_path / "b.svg", table, results)
-    assert ">Supervised<" in (tmp_path / "b.svg").read_text(encoding="utf-8")
+    assert ">ClassMix (2 of 3 seeds)<" in text
+    assert ">Supervised (2 of 3 seeds)<" in text
+    assert ">ReCo + ClassMix" not in text  # it has no curve
+    whole = grid_table("cityscapes-20", replace(grid, seeds=(0, 1)), results, profile="tiny")
+    draw_learning(tmp_path / "b.svg", whole, results)
+    assert ">ClassMix<" in (tmp_path / "b.svg").read_text(encoding="utf-8")
+
+
+def test_seeds_are_told_where_some_are_missing() -> None:
+    assert seeds_of([3, 3], 3) == ""
+    assert seeds_of([1, 1], 3) == " (1 of 3 seeds)"
+    assert seeds_of([3, 0, 2], 3) == " (0 to 3 of 3 seeds)"
 
 
 def test_learning_without_any_curve_is_an_error_in_one_line(tmp_path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -62,9 +63,9 @@ def test_what_was_not_run_stays_missing(result_of) -> None:
     assert not lines["reco-classmix"].best
 
 
-def test_only_seeds_that_are_asked_for_count(result_of) -> None:
+def test_only_seeds_of_the_grid_count(result_of) -> None:
     results = [result_of("classmix", CITY, seed, 10.0 * seed) for seed in (1, 2, 7)]
-    line = by_row(summarise(GRID, results, seeds=[7, 8]))["classmix"]
+    line = by_row(summarise(replace(GRID, seeds=(7, 8)), results))["classmix"]
     assert line.scores == {7: pytest.approx(70.0)}
     assert line.missing == (8,)
 
@@ -92,6 +93,15 @@ def test_a_row_without_all_seeds_is_never_the_best(result_of) -> None:
     assert not any(line.best for line in summarise(GRID, results))
     results += [result_of("supervised", CITY, seed, 29.0) for seed in range(3)]
     assert [line.row for line in summarise(GRID, results) if line.best] == ["classmix"]
+
+
+def test_scores_on_other_images_are_not_compared(result_of) -> None:
+    """Such as of another size: the same subset, but another task."""
+    results = [result_of("classmix", CITY, 0, 30.0), result_of("classmix", "voc-60", 0, 30.0, pixels=5)]
+    summarise(GRID, results)
+    results += [result_of("supervised", CITY, 0, 29.0, pixels=4 * 10**6)]
+    with pytest.raises(UserError, match=f"runs of {CITY} were .* other data .*: 1,000,000 and 4,000,000 pix"):
+        summarise(GRID, results)
 
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=4))

@@ -21,7 +21,8 @@ def run(arguments: argparse.Namespace) -> int:
     table.columns[0].no_wrap = True
     table.columns[1].justify = "right"
     for name, grid in GRIDS.items():
-        where = tables()[grid.table]["title"].partition(",")[0] if grid.table else ""
+        title = tables()[grid.table]["title"] if grid.table else ""
+        where = title.partition(",")[0].partition(" (")[0]  # its name alone: there is little room
         table.add_row(name, str(len(grid.pairs) * len(grid.seeds)), grid.title, where)
     Console(highlight=False).print(table)
     print("recoseg experiments show NAME tells more of one.")

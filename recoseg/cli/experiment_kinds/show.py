@@ -1,6 +1,7 @@
 """Show the runs of a grid: how far each is, or the commands that make them.
 
-The commands are ordinary ones of recoseg, for those who hand out work in a way of their own.
+The commands are ordinary ones of recoseg, for those who hand out work in a way of their own. The last one
+gathers what they leave.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     grid = chosen_grid(arguments)
     if arguments.commands:
         show_commands(chosen_cells(arguments, chosen_data(arguments, grid), chosen_lists(arguments, grid)))
+        print(f"# when all are done: their results, for the table\n{gathering(arguments)}")
         return 0
     if arguments.data or arguments.lists:
         raise UserError("--data and --lists have no effect without --commands")
@@ -40,6 +42,16 @@ def run(arguments: argparse.Namespace) -> int:
     title = f"{grid.title}; profile {board.cells[0].profile}"
     Console(highlight=False).print(board_view(board, title))
     return 0
+
+
+def gathering(arguments: argparse.Namespace) -> str:
+    """The command that finds these runs done, and leaves their results."""
+    words = ["recoseg", "experiments", "run", arguments.grid, "--profile", arguments.profile]
+    words += ["--runs", arguments.runs]
+    for option in ("seeds", "only", "data"):
+        if values := getattr(arguments, option):
+            words += [f"--{option}", *map(str, values)]
+    return shlex.join([*words, *(["--lists", arguments.lists] if arguments.lists else [])])
 
 
 def show_commands(cells: list[Cell]) -> None:
