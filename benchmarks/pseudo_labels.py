@@ -9,9 +9,11 @@ there is one, labels whole images; its labels are compared with the dataset's.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from recoseg.builders.trained import trained_run
 from recoseg.evaluate.confusion import confusion_matrix
@@ -27,7 +29,8 @@ THRESHOLDS = (0.0, 0.7, 0.97)
 def main(path: Path, most: int) -> None:
     run = trained_run(RunFolder.open(path))
     dataset, num_classes = run.dataset, len(run.dataset.classes)
-    keys = [key for key in LabelSplit.load(run.folder.split).unlabelled if dataset.has_labels(key)][:most]
+    keys = [key for key in LabelSplit.load(run.folder.split).unlabelled if dataset.has_labels(key)]
+    keys = keys[:: -(-len(keys) // most)] if keys else []  # from all of them: names tell cities and days
     if not keys:
         raise SystemExit("no unlabelled image of this run has a label to compare with")
     teacher = Teacher(run.model)
@@ -49,6 +52,22 @@ def main(path: Path, most: int) -> None:
         scores = Scores(counts)
         share = int(counts.sum()) / labelled
         print(f"   >= {threshold:4.2f}   {share:15.1%}   {scores.accuracy:5.1%}   {scores.mean_iou:8.1%}")
+    print_classes(dataset.classes.names, confusion[0.0], confusion[max(THRESHOLDS)])
+
+
+def print_classes(names: Sequence[str], counts: Tensor, sure: Tensor) -> None:
+    """Of each class's pixels: how many there are, how many pseudo-labels say so, and which are sure."""
+    truth = counts.sum(1)
+    shares = {
+        "labels": truth / truth.sum(),
+        "pseudo": counts.sum(0) / truth.sum(),
+        "right": counts.diagonal() / truth,
+        "sure, right": sure.diagonal() / truth,
+        "sure, wrong": (sure.sum(1) - sure.diagonal()) / truth,
+    }
+    print(f"\n{'class':14}" + "".join(f"{name:>13}" for name in shares))
+    for number, name in enumerate(names):
+        print(f"{name:14}" + "".join(f"{share[number].item():13.1%}" for share in shares.values()))
 
 
 if __name__ == "__main__":
