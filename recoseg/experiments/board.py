@@ -9,7 +9,7 @@ from statistics import mean
 
 from recoseg.experiments.cells import Cell
 from recoseg.experiments.columns import COLUMNS
-from recoseg.experiments.execute import CellStoppedError
+from recoseg.experiments.execute import CellInUseError, CellStoppedError
 from recoseg.experiments.results import Result
 from recoseg.experiments.states import CellState, state_of
 
@@ -46,8 +46,11 @@ class Board:
 
     def put(self, cell: Cell, outcome: Result | Exception) -> None:
         self.submitted.discard(cell.folder)
+        if isinstance(outcome, Result):  # shared storage may show it a little later
+            self.states[cell.folder] = CellState.of_result(outcome)
+            return
         self.look([cell])
-        if isinstance(outcome, Exception) and not isinstance(outcome, CellStoppedError):
+        if not isinstance(outcome, CellStoppedError | CellInUseError):
             self.failures[cell.folder] = f"{cell.name}: {str(outcome) or type(outcome).__name__}"
 
     def results(self) -> list[Result]:

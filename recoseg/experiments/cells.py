@@ -62,7 +62,9 @@ class Cell:
         return ["train", "--resume", str(self.folder), *self.data, "--no-page"]
 
     def score(self) -> list[str]:
-        return ["evaluate", str(self.folder), "--subset", self.subset, *self.data, "--out", str(self.scores)]
+        """Two commands that share a run may both score it: each writes the same."""
+        out = ["--out", str(self.scores), "--force"]
+        return ["evaluate", str(self.folder), "--subset", self.subset, *self.data, *out]
 
     def settings(self) -> Mapping[str, object]:
         """All settings of its run that change what comes out, by dotted names."""

@@ -62,13 +62,13 @@ class ClassScores:
 
 
 def class_scores(grid: Grid, column: str, results: Sequence[Result]) -> ClassScores:
-    """Of all rows that have results, over the seeds that all of them have: equal terms."""
+    """Of all rows that have results, at least one, over the seeds that all of them have: equal terms."""
     found: dict[str, dict[int, Result]] = {}
     for result in results:
         if result.column == column and result.seed in grid.seeds:
             found.setdefault(result.row, {})[result.seed] = result
     rows = [row for row in grid.rows if row in found]
-    seeds = sorted(set.intersection(*(set(found[row]) for row in rows))) if rows else []
+    seeds = sorted(set.intersection(*(set(found[row]) for row in rows)))
     if not seeds:
         raise UserError(f"{heading(column)}: no seed is done for all methods; choose methods with --only")
     chosen = [[found[row][seed] for seed in seeds] for row in rows]

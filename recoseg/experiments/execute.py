@@ -11,6 +11,7 @@ from pathlib import Path
 
 import torch
 
+from recoseg.builders.training import choose_device
 from recoseg.config.load import load
 from recoseg.errors import UserError
 from recoseg.evaluate.scores_file import Evaluation
@@ -20,7 +21,7 @@ from recoseg.experiments.results import FILE, Result
 from recoseg.experiments.states import CellState, state_of, training_seconds
 from recoseg.train.run_folder import RunFolder, read_lines
 
-SECONDS_TO_NOTICE = 30.0
+SECONDS_TO_NOTICE = 10.0
 
 Start = Callable[[Sequence[str], Path], int]
 """Runs a command of recoseg, its output appended to a file; returns its exit code."""
@@ -34,8 +35,12 @@ class CellStoppedError(Exception):
     """A command of a cell was asked to end, and did, with its state saved."""
 
 
+class CellInUseError(Exception):
+    """Another process trains in the folder of a cell."""
+
+
 def execute(cell: Cell, start: Start, *, threads: int | None) -> Result:
-    """All that is left to do of a cell; a folder that another process trains in is left alone."""
+    """All that is left to do of a cell; a folder that another process trains in is left to it."""
     cell.log.parent.mkdir(parents=True, exist_ok=True)
     state = state_when_free(cell)
     if state.result is not None:
@@ -56,7 +61,7 @@ def commands_left(cell: Cell, state: CellState) -> Iterator[list[str]]:
         names = ", ".join(state.differences)
         raise CellError(f"{cell.folder} was begun with other settings: {names}")
     if state.kind == "running":
-        raise CellError(f"another process trains in {cell.folder}")
+        raise CellInUseError
     if state.kind == "new":
         put_aside(cell.folder)
         yield cell.begin()
@@ -118,16 +123,16 @@ def result_of(cell: Cell, *, threads: int | None) -> Result:
         curve=tuple((line["iteration"], line["mean_iou"]) for line in read_lines(folder.metrics)),
         iterations=config.train.iterations,
         seconds=round(training_seconds(read_lines(folder.losses))),
-        machine=machine(threads),
+        machine=machine(threads, choose_device(config.train.device)),
         versions=f"recoseg {version('recoseg')}, torch {torch.__version__}",
         settings=portable(config),
     )
 
 
-def machine(threads: int | None) -> str:
+def machine(threads: int | None, device: torch.device) -> str:
     """What a run was done on, in a few words."""
-    if torch.cuda.is_available():
-        return torch.cuda.get_device_name()
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
     count = threads or torch.get_num_threads()
     return f"{processor()}, {count} thread{'' if count == 1 else 's'}"
 

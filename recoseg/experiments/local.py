@@ -79,7 +79,7 @@ class LocalWorkers:
     def environment(self, device: int) -> dict[str, str]:
         """A share of the threads, and a GPU of its own if there are some; but what the user has set stays."""
         gpus = [str(number) for number in range(torch.cuda.device_count())]
-        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+        visible = [word for word in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if word]
         gpus = visible if len(visible) == len(gpus) else gpus
         mine = {"CUDA_VISIBLE_DEVICES": gpus[device % len(gpus)]} if gpus and self.count > 1 else {}
         return {"OMP_NUM_THREADS": str(self.threads), **os.environ, **mine}
@@ -102,5 +102,12 @@ class LocalWorkers:
 def threads_each(workers: int, cores: int | None = None) -> int:
     """Cores, those of this process if none are given, shared out; or what the user has set."""
     given = os.environ.get("OMP_NUM_THREADS", "")
-    cores = len(os.sched_getaffinity(0)) if cores is None else cores
+    cores = num_cores() if cores is None else cores
     return int(given) if given.isdigit() else max(1, cores // workers)
+
+
+def num_cores() -> int:
+    """Those that this process may use, where the system tells, as Linux does."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

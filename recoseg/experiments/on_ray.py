@@ -17,7 +17,7 @@ import torch
 from recoseg.errors import UserError
 from recoseg.experiments.cells import Cell
 from recoseg.experiments.execute import CellError, CellStoppedError, Start, execute
-from recoseg.experiments.local import threads_each
+from recoseg.experiments.local import num_cores, threads_each
 from recoseg.experiments.results import Result
 from recoseg.kept_memory import keep_freed_memory
 
@@ -40,10 +40,10 @@ class RayWorkers:
     """`address` of a cluster, "auto" for the one that this machine is part of, "local" for a new one here.
 
     A run takes a GPU where the cluster has some, else an equal part of a machine's cores: `count` are at work
-    on the smallest machine.
+    on the smallest machine, or one if it is none.
     """
 
-    def __init__(self, address: str, count: int, start: Start) -> None:
+    def __init__(self, address: str, count: int | None, start: Start) -> None:
         self.ray = import_ray()
         self.start = start
         self.connect(address)
@@ -59,9 +59,8 @@ class RayWorkers:
         quiet = {"log_to_driver": False, "logging_level": "fatal"}
         try:
             if address == "local":
-                cores = len(os.sched_getaffinity(0))
                 few = {"include_dashboard": False, "object_store_memory": OBJECT_STORE}
-                self.ray.init("local", num_cpus=cores, **few, **quiet)
+                self.ray.init("local", num_cpus=num_cores(), **few, **quiet)
             else:
                 require_answer(address)
                 self.ray.init(address, **quiet)
@@ -108,15 +107,17 @@ class RayWorkers:
         self.ray.shutdown()
 
 
-def share_out(machines: Sequence[tuple[int, int]], count: int) -> tuple[int, int, dict[str, float]]:
+def share_out(machines: Sequence[tuple[int, int]], count: int | None) -> tuple[int, int, dict[str, float]]:
     """How many runs are at work at a time, the threads of each, and what Ray shall keep free for one."""
     if not machines:
         raise UserError("--ray: no machine of the cluster lends a core or a GPU")
     with_gpus = [(cores, gpus) for cores, gpus in machines if gpus]
+    if with_gpus and count is not None:
+        raise UserError("--workers has no effect on this cluster: every run takes one of its GPUs")
     if with_gpus:
         threads = min(threads_each(gpus, cores) for cores, gpus in with_gpus)
         return sum(gpus for _, gpus in with_gpus), threads, {"num_cpus": 0, "num_gpus": 1}
-    fewest = min(cores for cores, _ in machines)
+    fewest, count = min(cores for cores, _ in machines), count or 1
     share = fewest / count if fewest < count else fewest // count  # Ray takes parts of a core, below one
     at_a_time = sum(int(cores // share) for cores, _ in machines)
     return at_a_time, threads_each(count, fewest), {"num_cpus": share, "num_gpus": 0}

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from recoseg.experiments.board import Board
 from recoseg.experiments.cells import Cell
+from recoseg.experiments.execute import CellInUseError
 from recoseg.experiments.results import Result
 from recoseg.train.interrupt import Interrupted, StopRequest
 
@@ -36,7 +37,10 @@ def run_cells(board: Board, workers: Workers, show: Callable[[Board], None]) -> 
                 board.submitted.add(cell.folder)
             while board.submitted:
                 for cell, outcome in workers.finished(SECONDS_BETWEEN_LOOKS):
-                    board.put(cell, outcome)
+                    if isinstance(outcome, CellInUseError) and not board.stopping:
+                        workers.submit(cell)  # after those that wait: the other process may have ended then
+                    else:
+                        board.put(cell, outcome)
                 if stop.requested and not board.stopping:
                     board.stopping = True
                     workers.stop()

@@ -27,6 +27,10 @@ class CellState:
     result: Result | None = None
     differences: tuple[str, ...] = ()  # settings, where they are other ones
 
+    @classmethod
+    def of_result(cls, result: Result) -> CellState:
+        return cls("done", result.iterations, result.iterations, result.seconds, result)
+
     @property
     def share_left(self) -> float:
         return 1 - self.iteration / self.iterations if self.iterations else 1.0
@@ -40,8 +44,7 @@ def state_of(cell: Cell) -> CellState:
     if differences := differing(settings, cell.settings()):
         return CellState("other", differences=differences)
     if (cell.folder / FILE).is_file():
-        result = load_result(cell.folder / FILE)
-        return CellState("done", result.iterations, result.iterations, result.seconds, result)
+        return CellState.of_result(load_result(cell.folder / FILE))
     losses = read_lines(folder.losses)
     done = max((line["iteration"] for line in losses), default=0)
     is_trained = ends_at(folder, cell.iterations)

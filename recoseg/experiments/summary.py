@@ -59,9 +59,6 @@ def summarise(grid: Grid, results: Sequence[Result]) -> list[Line]:
 
 
 def require_comparable(results: Sequence[Result]) -> None:
-    profiles = sorted({result.profile for result in results})
-    if len(profiles) > 1:
-        raise UserError(f"a table is of one profile, these results are of {', '.join(profiles)}; choose one")
     for result in results:
         asked = COLUMNS[result.column].subset
         if result.subset != asked:

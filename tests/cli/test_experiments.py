@@ -62,7 +62,7 @@ def test_show_tells_how_far_runs_are_and_their_commands_are_those_of_recoseg(rec
     assert heading == "# scenes-10/classmix/seed-5"
     assert train.startswith("recoseg train --config ")
     assert train.endswith(f"--split.seed 5 --train.seed 5 --no-page --out {folder}")
-    assert evaluate == f"recoseg evaluate {folder} --subset val --out {folder}/scores.json"
+    assert evaluate == f"recoseg evaluate {folder} --subset val --out {folder}/scores.json --force"
     assert gather == "recoseg experiments run scenes --profile tiny --runs runs --seeds 5 --only classmix"
 
 
@@ -94,6 +94,12 @@ def test_show_tells_how_far_runs_are_and_their_commands_are_those_of_recoseg(rec
         (["table", *SCENES, "--out", "a.md"], "--out needs a --format for files"),
         (["table", *SCENES, "--results", "a", "--save", "b"], "--save has no effect beside --results"),
         (["table", *SCENES, "--results", "nowhere.jsonl"], "no results at nowhere.jsonl"),
+        (
+            ["table", *SCENES, "--save", "nowhere/a.jsonl"],
+            "--save nowhere/a.jsonl: there is no folder nowhere",
+        ),
+        (["table", *SCENES, "--classes"], "none of these runs of grid scenes are done yet"),
+        (["run", "camvid-20", "--data", ".", "camvid=."], "--data: two folders for camvid: "),
     ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_run(recoseg, tmp_path, words, message) -> None:
@@ -169,7 +175,7 @@ def test_scores_of_classes_are_shown_for_the_seeds_that_all_methods_have(recoseg
     assert "seed 0, profile tiny" in " ".join(shown.out.split())
     none = recoseg(*words, "--seeds", "1", "2", "--only", "reco-classmix")
     assert (none.code, none.err.count("\n")) == (1, 1)
-    assert "no seed is done for all methods" in none.err
+    assert "none of these runs of grid scenes are done yet" in none.err
 
 
 def test_results_of_other_settings_than_the_profiles_are_refused(recoseg, results) -> None:

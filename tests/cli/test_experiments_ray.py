@@ -9,6 +9,9 @@ import time
 
 import pytest
 
+from recoseg.cli import main
+from recoseg.cli.experiment_kinds.run import in_this_process
+
 TWO = ("--only", "supervised", "reco-classmix", "--workers", "2")
 
 
@@ -85,3 +88,17 @@ def test_without_the_package_it_says_how_to_install_it(recoseg, trial, monkeypat
     outcome = recoseg(*trial.words, "runs", "--ray", "local")
     message = "recoseg: --ray needs the package ray: pip install 'recoseg[ray]'\n"
     assert (outcome.code, outcome.out, outcome.err) == (1, "", message)
+
+
+def test_what_a_mistake_of_ours_says_is_in_the_log(tmp_path, monkeypatch) -> None:
+    """A task has no process of its own, whose last words would be kept."""
+
+    def fails(_) -> int:
+        raise ZeroDivisionError("by nothing")
+
+    monkeypatch.setattr(main, "main", fails)
+    (tmp_path / "log").write_text("before\n")
+    assert in_this_process(["train"], tmp_path / "log") == 1
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert (lines[0], lines[-1]) == ("before", "ZeroDivisionError: by nothing")
+    assert "Traceback (most recent call last):" in lines

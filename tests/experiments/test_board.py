@@ -8,7 +8,7 @@ import pytest
 
 from recoseg.experiments.board import Board
 from recoseg.experiments.cells import cells_of
-from recoseg.experiments.execute import CellError, CellStoppedError
+from recoseg.experiments.execute import CellError, CellInUseError, CellStoppedError
 from recoseg.experiments.grids import GRIDS, Grid
 from recoseg.experiments.profiles import load_profile
 from recoseg.experiments.states import CellState
@@ -68,6 +68,20 @@ def test_rows_that_share_a_run_count_it_once(board) -> None:
     made = board({}, grid=grid, profile="paper", seeds=(0,))
     assert len(made.cells) == 2
     assert len(made.unfinished()) == len(made.states) == 1
+
+
+def test_a_result_counts_before_its_file_is_seen(board, result_of) -> None:
+    """As over a network, where the file may be seen later."""
+    made = board({}, seeds=(0,))
+    cell = made.cells[0]
+    made.put(cell, result_of(cell.row, cell.column, 0, 40.0))
+    assert made.count("done") == len(made.results()) == 1
+
+
+def test_a_run_of_another_process_has_not_failed(board) -> None:
+    made = board({}, seeds=(0,))
+    made.put(made.cells[0], CellInUseError())
+    assert made.failures == {}
 
 
 def test_an_interrupted_run_has_not_failed(board) -> None:

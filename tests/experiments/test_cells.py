@@ -30,7 +30,7 @@ def test_a_cell_has_a_folder_a_log_and_commands(cell) -> None:
     assert begin[-5:] == [*data, "--no-page", "--out", str(one.folder)]
     assert one.go_on() == ["train", "--resume", str(one.folder), *data, "--no-page"]
     scores = f"{one.folder}/scores.json"
-    assert one.score() == ["evaluate", str(one.folder), "--subset", "val", *data, "--out", scores]
+    assert one.score() == ["evaluate", str(one.folder), "--subset", "val", *data, "--out", scores, "--force"]
 
 
 @pytest.mark.parametrize(

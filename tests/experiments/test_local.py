@@ -14,15 +14,21 @@ import pytest
 
 from recoseg.experiments import local
 from recoseg.experiments.execute import CellStoppedError
-from recoseg.experiments.local import LocalWorkers, threads_each
+from recoseg.experiments.local import LocalWorkers, num_cores, threads_each
 
 
 @pytest.mark.parametrize(("cores", "workers", "threads"), [(8, 2, 4), (8, 3, 2), (2, 2, 1), (2, 5, 1)])
 def test_cores_are_shared_out(monkeypatch, cores, workers, threads) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    monkeypatch.setattr(local.os, "sched_getaffinity", lambda _: set(range(cores)))
+    monkeypatch.setattr(local.os, "sched_getaffinity", lambda _: set(range(cores)), raising=False)
     assert threads_each(workers) == threads
     assert LocalWorkers(workers).environment(0)["OMP_NUM_THREADS"] == str(threads)
+
+
+def test_where_the_system_does_not_tell_them_all_cores_count(monkeypatch) -> None:
+    monkeypatch.delattr(local.os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(local.os, "cpu_count", lambda: 6)
+    assert num_cores() == 6
 
 
 def test_threads_that_the_user_has_set_stay(monkeypatch) -> None:
@@ -35,6 +41,7 @@ def test_threads_that_the_user_has_set_stay(monkeypatch) -> None:
     ("visible", "gpus", "workers", "given"),
     [
         (None, 0, 2, [None, None]),
+        (None, 1, 2, ["0", "0"]),
         (None, 2, 3, ["0", "1", "0"]),
         ("4,7", 2, 2, ["4", "7"]),
         ("4,7", 2, 1, ["4,7"]),

@@ -64,7 +64,7 @@ class PretendedRay:
 def workers(monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
 
-    def make(*machines: dict[str, float], count: int = 1, address: str = "local") -> RayWorkers:
+    def make(*machines: dict[str, float], count: int | None = None, address: str = "local") -> RayWorkers:
         monkeypatch.setattr(on_ray, "import_ray", lambda: PretendedRay(*machines))
         return RayWorkers(address, count, start=lambda command, log: 0)
 
@@ -94,6 +94,13 @@ def test_where_there_are_gpus_every_run_takes_one(workers) -> None:
     made = workers({"CPU": 64}, {"CPU": 16, "GPU": 2}, {"CPU": 16, "GPU": 4})
     assert (made.ray.asked["num_cpus"], made.ray.asked["num_gpus"], made.count) == (0, 1, 6)
     assert made.threads == 4  # as many as the runs of a machine can have
+    with pytest.raises(UserError, match="--workers has no effect on this cluster"):
+        workers({"CPU": 16, "GPU": 2}, count=2)
+
+
+def test_without_a_number_of_workers_a_run_takes_a_whole_machine(workers) -> None:
+    made = workers({"CPU": 4}, {"CPU": 8})
+    assert (made.ray.asked["num_cpus"], made.threads, made.count) == (4, 4, 3)
 
 
 def test_a_cluster_that_lends_nothing_is_an_error_in_one_line(workers) -> None:

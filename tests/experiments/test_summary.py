@@ -171,12 +171,6 @@ def test_boundary_scores_are_averaged_over_the_seeds_that_have_one(result_of) ->
     assert lines["supervised"].boundary_iou is None
 
 
-def test_results_of_two_profiles_do_not_mix(result_of) -> None:
-    results = [result_of("classmix", CITY, 0, 30.0), result_of("classmix", CITY, 1, 60.0, profile="paper")]
-    with pytest.raises(UserError, match="one profile, these results are of paper, tiny"):
-        summarise(GRID, results)
-
-
 def test_scores_of_other_images_are_refused(result_of) -> None:
     with pytest.raises(UserError, match=r"classmix in camvid-20 was scored on val, not on test"):
         summarise(GRIDS["camvid-20"], [result_of("classmix", "camvid-20", 0, 30.0, subset="val")])

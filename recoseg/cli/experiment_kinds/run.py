@@ -7,6 +7,7 @@ ended early are resumed: after Ctrl-C, or a crash, the same command goes on.
 from __future__ import annotations
 
 import argparse
+import traceback
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -31,7 +32,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--workers",
         metavar="N",
         type=int,
-        default=1,
         help="runs at a time, on each machine, which share its cores (default 1)",
     )
     parser.add_argument(
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     from recoseg.experiments.board import Board
 
     grid = chosen_grid(arguments)
-    if arguments.workers < 1:
+    if arguments.workers is not None and arguments.workers < 1:
         raise UserError(f"--workers: at least 1, got {arguments.workers}")
     if arguments.dry_run and arguments.ray:
         raise UserError("--dry-run times steps on this machine: leave out --ray")
@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         from recoseg.cli.experiment_kinds.dry_run import tell
 
-        return tell(board, workers=arguments.workers, console=console)
+        return tell(board, workers=arguments.workers or 1, console=console)
     return do(board, arguments, grid.title, console)
 
 
@@ -102,7 +102,7 @@ def chosen_workers(arguments: argparse.Namespace) -> Workers:
     if arguments.ray is None:
         from recoseg.experiments.local import LocalWorkers
 
-        return LocalWorkers(arguments.workers)
+        return LocalWorkers(arguments.workers or 1)
     from recoseg.experiments.on_ray import RayWorkers
 
     return RayWorkers(arguments.ray, arguments.workers, in_this_process)
@@ -113,7 +113,11 @@ def in_this_process(command: Sequence[str], log: Path) -> int:
     from recoseg.cli.main import main
 
     with log.open("a", encoding="utf-8") as output, redirect_stdout(output), redirect_stderr(output):
-        return main(command)
+        try:
+            return main(command)
+        except Exception:  # a mistake of ours: all of it belongs into the log, as from a process of its own
+            traceback.print_exc()
+            return 1
 
 
 def chosen_data(arguments: argparse.Namespace, grid: Grid) -> dict[str, str]:
@@ -122,7 +126,7 @@ def chosen_data(arguments: argparse.Namespace, grid: Grid) -> dict[str, str]:
 
     datasets = dict.fromkeys(COLUMNS[column].dataset for column in grid.columns)
     needed = [name for name in datasets if name not in DRAWN]
-    data = {}
+    data: dict[str, str] = {}
     for word in arguments.data:
         name, equals, folder = word.partition("=")
         if not equals and len(needed) == 1:
@@ -130,6 +134,8 @@ def chosen_data(arguments: argparse.Namespace, grid: Grid) -> dict[str, str]:
         elif not equals or name not in needed:
             choices = " ".join(f"{needed_name}=FOLDER" for needed_name in needed) or "none: they are drawn"
             raise UserError(f"--data {word}: this grid takes {choices}{did_you_mean(name, needed)}")
+        if name in data:
+            raise UserError(f"--data: two folders for {name}: {data[name]} and {folder}")
         if not Path(folder).is_dir():
             raise UserError(f"--data: no folder at {folder}")
         data[name] = str(Path(folder).resolve())

@@ -84,7 +84,10 @@ def show_classes(arguments: argparse.Namespace, grid: Grid, results: list[Result
     from recoseg.experiments.class_scores import FORMATS as WRITERS
     from recoseg.experiments.class_scores import class_scores, terminal
 
-    tables = [class_scores(grid, column, results) for column in grid.columns]
+    there = {result.column for result in results}
+    tables = [class_scores(grid, column, results) for column in grid.columns if column in there]
+    if not tables:
+        raise UserError(f"none of these runs of grid {arguments.grid} are done yet")
     if arguments.format == "text":
         Console(highlight=False).print(*(terminal(table) for table in tables))
     else:
@@ -110,10 +113,11 @@ def require_places(arguments: argparse.Namespace) -> None:
         raise UserError("--out needs a --format for files: markdown, csv or latex")
     if arguments.save and arguments.results:
         raise UserError("--save has no effect beside --results, which reads such a file")
-    for option in ("out", "chart", "curves"):
+    for option in ("out", "save", "chart", "curves"):
         if path := getattr(arguments, option):
-            require_writable(Path(path), force=arguments.force, option=f"--{option}")
-            if option != "out":
+            force = arguments.force or option == "save"  # to which others are added
+            require_writable(Path(path), force=force, option=f"--{option}")
+            if option in ("chart", "curves"):
                 require_ending(Path(path))
 
 

@@ -56,7 +56,8 @@ def image_folder(root: Path) -> Path:
     images = root / "images"
     if not images.is_dir():
         raise UserError(
-            f"{root} has no folder images/; put images into {images} and labels into {root / 'labels'}"
+            f"{root} has no folder images/; put images into {images} and labels into {root / 'labels'}, "
+            "or let recoseg prepare make such a folder from a dataset in its own layout"
         )
     return images
 
