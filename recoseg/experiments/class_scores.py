@@ -46,12 +46,13 @@ class ClassScores:
         return f"{heading(self.column)}: {what}, means over {seeds}, profile {self.profile}."
 
     def cells(self, bold: str, write: Callable[[str], str] = str) -> list[list[str]]:
-        """The head and all lines as text, with the best of a line in bold."""
+        """The head and all lines as text, with the best of a line in bold; where all are equal, none is."""
         rows = [[write(word) for word in ("class", *self.methods)]]
         for name, values in self.lines:
-            best = max((round(value, 1) for value in values if value is not None), default=None)
-            words = [write(NONE if value is None else f"{value:.1f}") for value in values]
-            marks = [value is not None and round(value, 1) == best for value in values]
+            shown = [None if value is None else round(value, 1) for value in values]
+            best = max((value for value in shown if value is not None), default=None)
+            words = [write(NONE if value is None else f"{value:.1f}") for value in shown]
+            marks = [value is not None and value == best and len(set(shown)) > 1 for value in shown]
             rows.append(
                 [
                     write(name),

@@ -78,6 +78,9 @@ def test_a_class_may_be_called_anything(results) -> None:
     assert r"| [red]\|" in markdown([class_scores(GRID, COLUMN, odd)])
 
 
-def test_equal_figures_are_both_best(results) -> None:
+def test_equal_figures_are_both_best_and_none_is_where_all_are_equal(results, result_of) -> None:
     same = [replace(result, iou={"road_1": 0.5}) for result in results]
-    assert "| **50.0** |        **50.0** |" in markdown([class_scores(GRID, COLUMN, same)])
+    assert "|     50.0 |            50.0 |" in markdown([class_scores(GRID, COLUMN, same)])
+    third = [result_of("supervised", COLUMN, seed, 1.0, iou={"road_1": 0.4}) for seed in (0, 1)]
+    text = markdown([class_scores(GRID, COLUMN, [*same, *third])])
+    assert "|       40.0 | **50.0** |        **50.0** |" in text
