@@ -3,7 +3,8 @@
     python results/write_pages.py    # after recoseg experiments table NAME --save results/small.jsonl
 
 A page has the place of a table between two comments, <!-- table NAME --> and <!-- end -->; that of the scores
-of each class begins with <!-- classes NAME -->.
+of each class begins with <!-- classes NAME -->. Rows or columns may follow the name, and then seeds:
+<!-- table cityscapes-20 classmix reco-classmix seeds 0 -->.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ PLACE = re.compile(
 
 
 def table(words: str, *more: str) -> str:
-    """The output of recoseg experiments table, with rows or columns after the grid's name as --only."""
-    grid, *only = words.split()
-    chosen = ["--only", *only] if only else []
+    """The output of recoseg experiments table for "GRID [rows or columns] [seeds N ...]"."""
+    named, _, seeds = words.partition(" seeds ")
+    grid, *only = named.split()
+    chosen = (["--only", *only] if only else []) + (["--seeds", *seeds.split()] if seeds else [])
     command = ["experiments", "table", grid, *chosen, "--profile", PROFILE, "--results", str(RESULTS), *more]
     done = subprocess.run(
         [sys.executable, "-m", "recoseg", *command], capture_output=True, text=True, check=False, cwd=ROOT

@@ -46,6 +46,12 @@ def test_a_table_that_says_something_else_is_noticed(pages) -> None:
     assert filled.endswith("<!-- end -->\nb\n")
 
 
+def test_a_place_names_rows_and_seeds(pages) -> None:
+    table = pages.table("cityscapes-20 supervised classmix seeds 1", "--format", "markdown")
+    assert "mean IoU in per cent on val, seed 1 alone;" in table
+    assert re.findall(r"^\| (\w+)", table, re.MULTILINE) == ["method", "Supervised", "ClassMix"]
+
+
 def test_every_result_names_its_profile_and_all_that_it_depends_on() -> None:
     results = read_results(ROOT / "results" / "small.jsonl")
     assert len({result.place for result in results}) == len(results)

@@ -73,17 +73,24 @@ class GridTable:
         return listed([f"{subset} of {DATASETS[name]}" for name, subset in subsets.items()])
 
     @property
+    def one_seed(self) -> bool:
+        return len(self.seeds) == 1
+
+    @property
     def measured(self) -> str:
         origin = ", ".join(filter(None, [f"Grid {self.name}", f"profile {self.profile}", self.length]))
-        seeds = f"seed{'' if len(self.seeds) == 1 else 's'} {listed([str(seed) for seed in self.seeds])}"
-        return (
-            f"{origin}; mean IoU in per cent on {self.scored}, "
-            f"mean and range over {seeds}; of the rows with all seeds, the best mean is bold."
+        seeds = (
+            f"seed {self.seeds[0]} alone; the best is bold."
+            if self.one_seed
+            else f"mean and range over seeds {listed([str(seed) for seed in self.seeds])}; "
+            "of the rows with all seeds, the best mean is bold."
         )
+        return f"{origin}; mean IoU in per cent on {self.scored}, {seeds}"
 
     @property
     def compared(self) -> str:
-        return f"Baseline: {self.baselines}; differences are means over the seeds that both have."
+        how = "" if self.one_seed else "; differences are means over the seeds that both have"
+        return f"Baseline: {self.baselines}{how}."
 
     @property
     def quoted(self) -> str:

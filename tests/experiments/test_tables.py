@@ -110,7 +110,7 @@ def test_captions_say_what_differs_between_columns(result_of) -> None:
     caption = " ".join(ceiling.caption)
     assert "1,000 and 2,000 iterations" in caption
     assert "on val of Cityscapes and test of CamVid" in caption
-    assert "over seed 0;" in caption
+    assert "seed 0 alone; the best is bold. Baseline: Supervised. " in caption
     assert "missing" not in caption
     all_labels = grid_table("full-labels", GRIDS["full-labels"], [], profile="tiny")
     assert "Baseline: ClassMix or Supervised;" in all_labels.compared
