@@ -43,10 +43,12 @@ class DeepLabV2(SegmentationNetwork):
         super().__init__()
         self.normalise = Normalise()
         self.classifier = SummedPyramid(encoder.high_channels, num_classes, rates=RATES)
-        self.representation = (
-            nn.Conv2d(encoder.high_channels, feature_channels, 1) if feature_channels else None
-        )
         self.apply(initialise)
+        self.representation = (  # after apply: a seed gives the same network with and without it
+            nn.Conv2d(encoder.high_channels, feature_channels, 1).apply(initialise)
+            if feature_channels
+            else None
+        )
         self.encoder = encoder  # after apply: it comes initialised, or pretrained
 
     def forward(self, images: Tensor) -> ModelOutput:

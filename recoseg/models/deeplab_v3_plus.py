@@ -45,12 +45,12 @@ class DeepLabV3Plus(SegmentationNetwork):
         self.low = conv_norm_relu(encoder.low_channels, LOW_CHANNELS, kernel=1)
         decoded = decoder_width + LOW_CHANNELS
         self.classifier = convolved_head(decoded, decoder_width, num_classes, separable=separable)
-        self.representation = (
-            convolved_head(decoded, decoder_width, feature_channels, separable=separable)
+        self.apply(initialise)
+        self.representation = (  # after apply: a seed gives the same network with and without it
+            convolved_head(decoded, decoder_width, feature_channels, separable=separable).apply(initialise)
             if feature_channels
             else None
         )
-        self.apply(initialise)
         self.encoder = encoder  # after apply: it comes initialised, or pretrained
 
     def forward(self, images: Tensor) -> ModelOutput:

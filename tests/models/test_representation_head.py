@@ -25,6 +25,21 @@ KINDS = [(DeepLabV3Plus, {"decoder_width": 16}), (DeepLabV2, {})]
 
 
 @pytest.mark.parametrize(("kind", "settings"), KINDS)
+def test_a_seed_gives_the_same_network_with_and_without_the_head(kind, settings) -> None:
+    encoder = MobileNetV2()
+
+    def drawn(channels: int | None) -> dict[str, torch.Tensor]:
+        torch.manual_seed(3)
+        return kind(encoder=encoder, num_classes=5, feature_channels=channels, **settings).state_dict()
+
+    without, with_head = drawn(None), drawn(32)
+    assert any(name.startswith("representation.") for name in with_head)
+    assert without
+    for name, weights in without.items():
+        assert torch.equal(with_head[name], weights), name
+
+
+@pytest.mark.parametrize(("kind", "settings"), KINDS)
 def test_features_come_at_the_size_of_the_logits(kind, settings) -> None:
     with_head, without = networks(kind, **settings)
     output = with_head.eval()(torch.rand(1, 3, 65, 33))
