@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from multiprocessing import resource_tracker
 from typing import Any, TypeVar
@@ -24,7 +24,7 @@ from recoseg.errors import UserError
 from recoseg.seeds import numpy_generator, permutation
 from recoseg.types import IGNORE, Batch, Sample
 
-Crop = tuple[Tensor, Tensor, str]  # (3, h, w) uint8, (h, w) uint8, key
+Crop = tuple[Tensor, Tensor, Tensor, str]  # (3, h, w) uint8, (h, w) uint8, (h, w) bool: not padding, key
 Pair = tuple["RawBatch", "RawBatch | None"]  # labelled, and unlabelled where they are wanted
 Item = TypeVar("Item")
 
@@ -67,8 +67,8 @@ class Crops:
     def batch(self, number: int, size: int) -> RawBatch:
         """Positions number * size onwards."""
         crops = [self.crop_at(position) for position in range(number * size, (number + 1) * size)]
-        images, labels, keys = zip(*crops, strict=True)
-        return RawBatch(torch.stack(images), torch.stack(labels), keys, self.crop.sparse)
+        images, labels, shown, keys = zip(*crops, strict=True)
+        return RawBatch(torch.stack(images), torch.stack(labels), torch.stack(shown), keys, self.crop.sparse)
 
 
 @lru_cache(maxsize=4)
@@ -83,17 +83,29 @@ class RawBatch:
 
     images: Tensor  # (B, 3, h, w) uint8
     labels: Tensor  # (B, h, w) uint8
+    shown: Tensor  # (B, h, w) bool: not padding
     keys: tuple[str, ...]
     sparse: bool
 
     def pin_memory(self) -> RawBatch:
-        return RawBatch(self.images.pin_memory(), self.labels.pin_memory(), self.keys, self.sparse)
+        return replace(
+            self,
+            images=self.images.pin_memory(),
+            labels=self.labels.pin_memory(),
+            shown=self.shown.pin_memory(),
+        )
 
     def to(self, device: torch.device, *, channels_last: bool = False) -> Batch:
         images = self.images.to(device, non_blocking=True).float().div_(255)
         if channels_last:
             images = images.contiguous(memory_format=torch.channels_last)
-        return Batch(images, self.labels.to(device, non_blocking=True).long(), self.keys, self.sparse)
+        return Batch(
+            images,
+            self.labels.to(device, non_blocking=True).long(),
+            self.keys,
+            self.sparse,
+            self.shown.to(device, non_blocking=True),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

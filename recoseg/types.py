@@ -58,6 +58,7 @@ class Batch:
     labels: Tensor  # (B, H, W) int64
     keys: tuple[str, ...]
     sparse: bool = False  # whether the labels are single pixels, which move as points
+    shown: Tensor | None = None  # (B, H, W) bool: pixels of the image, not padding; None: all of them
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -78,11 +79,25 @@ class PseudoLabels:
     labels: Tensor  # (B, H, W) int64
     confidence: Tensor  # (B, H, W) float in [0, 1]
     sparse: bool = False  # whether the labels are single pixels
+    shown: Tensor | None = None  # (B, H, W) bool beside sparse labels: pixels of the image, not padding
 
     @classmethod
-    def certain(cls, labels: Tensor, *, sparse: bool = False) -> PseudoLabels:
+    def certain(cls, labels: Tensor) -> PseudoLabels:
         """Labels from a person: confidence 1 wherever there is one."""
-        return cls(labels, (labels != IGNORE).float(), sparse)
+        return cls(labels, (labels != IGNORE).float())
+
+    @classmethod
+    def of_batch(cls, labelled: Batch) -> PseudoLabels:
+        """Its labels, from a person."""
+        return replace(cls.certain(labelled.labels), sparse=labelled.sparse, shown=labelled.shown)
+
+    def within(self, shown: Tensor | None) -> PseudoLabels:
+        """Without the labels of padding: of pixels that are not `shown` (B, H, W); None: all are."""
+        if shown is None:
+            return self
+        return replace(
+            self, labels=self.labels.where(shown, IGNORE), confidence=self.confidence.where(shown, 0)
+        )
 
     def overridden_by(self, known: Tensor) -> PseudoLabels:
         """With the `known` labels (B, H, W), and confidence 1, wherever there is one."""

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from recoseg.distributed import is_running, mean_over_processes, rank, sum_over_processes, world_size
 from recoseg.losses.pixel import confident_cross_entropy, pixel_cross_entropy
-from recoseg.types import IGNORE, PseudoLabels
+from recoseg.train.run_log import mean_stats
+from recoseg.types import IGNORE, PseudoLabels, StepOutput
 
 # How many of its 12 pixels each process has labels of.
 SCENES = {"unequal": (9, 2), "nothing on the second": (5, 0), "one pixel in all": (0, 1), "nothing": (0, 0)}
@@ -22,6 +23,13 @@ LOSSES: dict[str, Callable[[Tensor, PseudoLabels], Tensor]] = {
     "pixel": lambda logits, pseudo: pixel_cross_entropy(logits, pseudo.labels),
     "confident": lambda logits, pseudo: confident_cross_entropy(logits, pseudo, trust_above=0.5),
 }
+
+# A stat that both have, one that the first has alone, and one that nobody has.
+NONE = torch.tensor(float("nan"))
+STATS = [
+    {"both": torch.tensor(1.0), "first": torch.tensor(0.25), "nobody": NONE},
+    {"both": torch.tensor(2.0), "first": NONE, "nobody": NONE},
+]
 
 
 def half_batch(scene: str, process: int) -> tuple[Tensor, PseudoLabels]:
@@ -54,6 +62,7 @@ def one_process(process: int, folder: str) -> None:
         "sum": sum_over_processes(mine),
         "mean": mean_over_processes(mine),
         "kept": mine,
+        "stats": mean_stats(StepOutput(torch.zeros(()), stats=STATS[process])),
         "constant": sum_over_processes(torch.ones(1, requires_grad=True)).requires_grad,
     }
     for scene in SCENES:
@@ -86,6 +95,13 @@ def test_sums_and_means_are_those_of_both_and_change_nobodys_own_values(found: l
         assert process["mean"].tolist() == [1.5, 15]
         assert process["kept"].tolist() == [number + 1, 10 * (number + 1)]
         assert not process["constant"]
+
+
+def test_stats_are_means_over_the_processes_that_have_them(found: list[dict[Any, Any]]) -> None:
+    for process in found:
+        assert process["stats"] == pytest.approx(
+            {"both": 1.5, "first": 0.25, "nobody": NONE.item()}, nan_ok=True
+        )
 
 
 @pytest.mark.parametrize("loss", LOSSES)

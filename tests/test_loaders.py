@@ -46,7 +46,7 @@ def test_batches_hold_floats_in_range_and_whole_labels() -> None:
 
 def test_every_pass_shows_every_image_once_in_a_new_order() -> None:
     source = crops()
-    keys = [source.crop_at(position)[2] for position in range(15)]
+    keys = [source.crop_at(position)[3] for position in range(15)]
     passes = [keys[:5], keys[5:10], keys[10:]]
     assert all(sorted(one) == sorted(source.keys) for one in passes)
     assert len({tuple(one) for one in passes}) > 1
@@ -79,6 +79,15 @@ def test_unlabelled_batches_never_touch_a_label() -> None:
     source = WithoutLabels(height=24, width=32, num_train=5, num_val=1)
     for batch in take(crops(source, labelled=False)):
         assert (batch.labels == IGNORE).all()
+
+
+def test_batches_tell_images_from_padding() -> None:
+    source = dataset()  # images of 24x32
+    walk = Crops(source, source.keys("train"), crop=RandomCrop(size=(32, 32)), seed=0, labelled=False)
+    batch = take(walk, stop=1)[0]
+    assert batch.shown[:, :24].all()
+    assert not batch.shown[:, 24:].any()
+    assert take(crops(), stop=1)[0].shown.all()
 
 
 def test_no_images_at_all_is_an_error() -> None:
@@ -182,7 +191,7 @@ def test_a_walk_through_partly_known_images_has_their_known_labels() -> None:
         labelled=False,
         partly_known=True,
     )
-    known = {key: bool((labels != IGNORE).any()) for _, labels, key in map(walk.crop_at, range(5))}
+    known = {key: bool((labels != IGNORE).any()) for _, labels, _, key in map(walk.crop_at, range(5))}
     assert known == {key: source.has_labels(key) for key in source.keys("train")}
 
 

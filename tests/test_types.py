@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from recoseg.errors import UserError
-from recoseg.types import IGNORE, ClassInfo, ModelOutput, PseudoLabels, Scores, StepOutput
+from recoseg.types import IGNORE, Batch, ClassInfo, ModelOutput, PseudoLabels, Scores, StepOutput
 
 
 def test_scores_of_a_small_confusion_matrix() -> None:
@@ -60,8 +60,16 @@ def test_an_impossible_class_list_is_refused(names, palette, message) -> None:
 
 def test_labels_know_whether_they_are_single_pixels() -> None:
     labels = torch.zeros(1, 2, 2, dtype=torch.int64)
-    assert not PseudoLabels.certain(labels).sparse
-    assert PseudoLabels.certain(labels, sparse=True).sparse
+    assert not PseudoLabels.of_batch(Batch(torch.zeros(1, 3, 2, 2), labels, ("a",))).sparse
+    assert PseudoLabels.of_batch(Batch(torch.zeros(1, 3, 2, 2), labels, ("a",), sparse=True)).sparse
+
+
+def test_labels_within_what_is_shown() -> None:
+    labels = PseudoLabels(torch.tensor([[[0, 1, IGNORE]]]), torch.tensor([[[0.5, 0.25, 0.0]]]))
+    assert labels.within(None) is labels
+    within = labels.within(torch.tensor([[[True, False, True]]]))
+    assert within.labels.tolist() == [[[0, IGNORE, IGNORE]]]
+    assert within.confidence.tolist() == [[[0.5, 0.0, 0.0]]]
 
 
 def test_known_labels_override_pseudo_labels_and_are_certain() -> None:

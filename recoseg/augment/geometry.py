@@ -48,10 +48,11 @@ class RandomCrop:
 
     def __call__(
         self, image: Tensor, labels: Tensor, generator: np.random.Generator
-    ) -> tuple[Tensor, Tensor]:
-        """(3, H, W) and (H, W) uint8 -> the same of the crop's size."""
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """(3, H, W) and (H, W) uint8 -> the same of the crop's size, and where it shows the image, bool."""
         window = self.draw_window(image.shape[1], image.shape[2], generator)
-        return cut_image(image, window, self.size), cut_labels(labels, window, self.size, sparse=self.sparse)
+        cropped = cut_labels(labels, window, self.size, sparse=self.sparse)
+        return cut_image(image, window, self.size), cropped, shown_pixels(window, self.size)
 
     def draw_window(self, height: int, width: int, generator: np.random.Generator) -> Window:
         scale = generator.uniform(*self.scale)
@@ -95,6 +96,13 @@ def cut_labels(labels: Tensor, window: Window, size: tuple[int, int], *, sparse:
         part = F.interpolate(part[None], size=target, mode="nearest-exact")[0]
     part = part.flip(2) if window.flip else part
     return F.pad(part, (0, size[1] - target[1], 0, size[0] - target[0]), value=IGNORE)[0]
+
+
+def shown_pixels(window: Window, size: tuple[int, int]) -> Tensor:
+    """(*size) bool: the pixels of a crop that are not padding."""
+    shown = torch.zeros(size, dtype=torch.bool)
+    shown[: window.target_height, : window.target_width] = True
+    return shown
 
 
 def cut(tensor: Tensor, window: Window) -> Tensor:

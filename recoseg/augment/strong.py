@@ -38,6 +38,12 @@ class StrongView:
         """Images (B, 3, H, W) in [0, 1], the teacher's labels of them and the `known` ones (B, H, W), which
         are IGNORE where a pixel has none and None where there is none at all -> images and labels to learn.
         """
+        with torch.autocast(images.device.type, enabled=False):  # whole precision, as labelled images have
+            return self.altered(images, pseudo, known, generator)
+
+    def altered(
+        self, images: Tensor, pseudo: PseudoLabels, known: Tensor | None, generator: torch.Generator
+    ) -> tuple[Tensor, PseudoLabels]:
         images, pseudo, known = self.view(images, pseudo, known, generator)
         if known is not None:
             pseudo = pseudo.overridden_by(known)

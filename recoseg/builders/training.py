@@ -9,6 +9,8 @@ from torch import nn
 from torch.optim import Optimizer
 
 from recoseg.augment.geometry import RandomCrop
+from recoseg.augment.mix import OF_TWO_IMAGES
+from recoseg.config.method_settings import MeanTeacherMethod
 from recoseg.config.settings import RunConfig
 from recoseg.config.train_settings import AdamWOptimiser, SGDOptimiser, TrainSettings
 from recoseg.data.base import Dataset
@@ -63,7 +65,7 @@ def build_pieces(
         )
     plain = RandomCrop(size=augment.crop, scale=(1.0, 1.0), flip=0.0, sparse=partly)
     others = unlabelled_keys(split, keys, config.method.name)
-    return Pieces(
+    pieces = Pieces(
         labelled=labelled,
         unlabelled=Crops(visible, others, crop=plain, seed=train.seed, labelled=False, partly_known=partly),
         labelled_per_step=train.labelled_per_step,
@@ -73,6 +75,8 @@ def build_pieces(
         rank=rank(),
         world=world_size(),
     )
+    refuse_another_method(config, pieces)
+    return pieces
 
 
 def unlabelled_keys(split: LabelSplit, labelled: list[str], method: str) -> list[str]:
@@ -89,6 +93,23 @@ def unlabelled_keys(split: LabelSplit, labelled: list[str], method: str) -> list
 def first_unlabelled(method: Method, iterations: int) -> int:
     """The first iteration that looks at unlabelled images."""
     return next((n for n in range(iterations) if method.uses_unlabelled(n)), iterations)
+
+
+def refuse_another_method(config: RunConfig, pieces: Pieces) -> None:
+    """Raises where the method would, under its own name, do the same as a simpler one."""
+    method, train = config.method, config.train
+    if pieces.unlabelled_from == train.iterations:
+        raise UserError(
+            f"method {method.name} would look at no unlabelled image in {train.iterations} iterations: lower "
+            "method.supervised_start, raise train.iterations, or take method supervised"
+        )
+    shares = pieces.parts * pieces.world
+    mix = method.mix if isinstance(method, MeanTeacherMethod) else "none"
+    if mix in OF_TWO_IMAGES and pieces.unlabelled_per_step == shares:
+        raise UserError(
+            f"method.mix {mix} joins two unlabelled images, and every process and part of a step has "
+            f"one alone: raise train.unlabelled_per_step from {shares} to {2 * shares}, or take another mix"
+        )
 
 
 def build_selection(

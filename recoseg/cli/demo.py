@@ -14,18 +14,11 @@ KEEPS_MEMORY = True
 
 TEACHER = [
     "--method", "mean_teacher", "--method.mix", "classmix", "--method.student_pass", "together",
-    "--method.supervised_start", "200",
 ]  # fmt: skip
 CONTRAST = [
     "--contrast", "reco", "--contrast.keys", "shared", "--contrast.num_queries", "128",
     "--contrast.num_keys", "256", "--contrast.feature_channels", "128", "--contrast.weight", "0.5",
 ]  # fmt: skip
-RUNS = {
-    "supervised": ["--method", "supervised", "--method.average", "0.99"],
-    "ClassMix": TEACHER,
-    "ClassMix + ReCo": [*TEACHER, *CONTRAST],
-}
-"""What is compared: the same labelled images, steps and labelled crops a step for all of them."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,9 +38,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     console = Console()
     out = Path(arguments.out) if arguments.out else free_path(Path("runs/demo"))
+    compared = compared_runs(configs.load("demo", arguments.settings).train.iterations)
     runs = []
-    for number, (name, words) in enumerate(RUNS.items(), 1):
-        console.print(f"{number} of {len(RUNS)}: {name}", style="bold", highlight=False)
+    for number, (name, words) in enumerate(compared.items(), 1):
+        console.print(f"{number} of {len(compared)}: {name}", style="bold", highlight=False)
         trainer = new_run(configs.load("demo", [*words, *arguments.settings]), out / name)
         trainer.run(console)
         runs.append(trainer.folder.path)
@@ -55,6 +49,19 @@ def run(arguments: argparse.Namespace) -> int:
     print_table(runs, console)
     console.print(f"done; open the page: {page.resolve().as_uri()}", highlight=False, soft_wrap=True)
     return 0
+
+
+def compared_runs(iterations: int) -> dict[str, list[str]]:
+    """Names and settings: the same labelled images, steps and labelled crops a step for all of them.
+
+    Where unlabelled images are used, the first quarter of the iterations has labels alone.
+    """
+    teacher = [*TEACHER, "--method.supervised_start", str(iterations // 4)]
+    return {
+        "supervised": ["--method", "supervised", "--method.average", "0.99"],
+        "ClassMix": teacher,
+        "ClassMix + ReCo": [*teacher, *CONTRAST],
+    }
 
 
 def print_table(runs: list[Path], console: Console) -> None:

@@ -21,7 +21,7 @@ class ContrastTerm:
     """Adds `weight` times the contrast of all pixels with a label, or a pseudo-label above `trust_above`.
 
     Where only single pixels are labelled, the others join with the student's own label, if its confidence is
-    at least `own_label_above`.
+    at least `own_label_above`; padding does not.
     """
 
     contrast: RegionalContrast
@@ -62,6 +62,8 @@ class ContrastTerm:
         if pseudo.sparse:
             confidence, own = probabilities.max(1)
             fill = (labels == IGNORE) & (confidence >= self.own_label_above)
+            if pseudo.shown is not None:
+                fill &= shrink_labels(pseudo.shown.long(), size) == 1
             labels = own.where(fill, labels)
         return features, labels, probabilities
 

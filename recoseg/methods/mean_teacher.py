@@ -61,7 +61,7 @@ class MeanTeacher(Method):
     ) -> StepOutput:
         if unlabelled is None:
             return supervised_step(self.student, labelled)
-        pseudo = self.teacher.pseudo_label(unlabelled.images)
+        pseudo = self.teacher.pseudo_label(unlabelled.images).within(unlabelled.shown)
         images, pseudo = self.view(unlabelled.images, pseudo, unlabelled.labels, generator)
         both = self.pass_both(self.student, labelled.images, images)
         supervised = pixel_cross_entropy(both.on_labelled.logits, labelled.labels)
@@ -69,7 +69,7 @@ class MeanTeacher(Method):
         return StepOutput(
             loss=supervised + self.ramp.weight(iteration) * unsupervised,
             parts={"supervised": supervised.detach(), "unsupervised": unsupervised.detach()},
-            pixels=both.pixels(PseudoLabels.certain(labelled.labels, sparse=labelled.sparse), pseudo),
+            pixels=both.pixels(PseudoLabels.of_batch(labelled), pseudo),
             mixed=(images, pseudo),
         )
 

@@ -32,8 +32,8 @@ class S4GAN(Supervised):
 
     The loss holds what student and discriminator learn from, so that one backward pass serves both: the
     student's parts see the discriminator's weights as constants, the discriminator's part sees maps as
-    constants. A true map is one-hot, and all zero where a pixel has no label; predicted maps are whole, since
-    nobody knows where a person would have left a gap.
+    constants. A true map is one-hot, and all zero where a pixel has no label. Predicted maps are all zero in
+    padding alone, since nobody knows where else a person would have left a gap.
     """
 
     needs_unlabelled = True
@@ -78,11 +78,14 @@ class S4GAN(Supervised):
         output = supervised_step(self.student, labelled)
         if unlabelled is None:
             return replace(output, loss=output.loss + untouched(self.discriminator))
-        certain = PseudoLabels.certain(unlabelled.labels)
-        images, _ = self.view(unlabelled.images, certain, unlabelled.labels, generator)
+        whole = PseudoLabels.certain(torch.zeros_like(unlabelled.labels)).within(unlabelled.shown)
+        images, seen = self.view(unlabelled.images, whole, None, generator)
+        shown = seen.labels != IGNORE  # (B, H, W): not padding
         on_unlabelled = self.student(images)
         predicted = resize(on_unlabelled.logits.float(), images.shape[2:]).softmax(1)  # (B, K, H, W)
+        predicted = predicted * shown[:, None]
         confidence, labels = predicted.detach().max(1)  # (B, H, W), twice
+        labels = labels.where(shown, IGNORE)
 
         true = class_maps(labelled.labels, self.num_classes).to(predicted.dtype)
         on_true = self.discriminator(labelled.images, true)

@@ -37,5 +37,5 @@ def supervised_step(student: nn.Module, labelled: Batch) -> StepOutput:
     """What a step is without unlabelled images, in every method."""
     output = student(labelled.images)
     loss = pixel_cross_entropy(output.logits, labelled.labels)
-    labels = PseudoLabels.certain(labelled.labels, sparse=labelled.sparse)
+    labels = PseudoLabels.of_batch(labelled)
     return StepOutput(loss=loss, parts={"supervised": loss.detach()}, pixels=[(output, labels)])

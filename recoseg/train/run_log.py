@@ -11,7 +11,7 @@ import torch
 from rich.console import Console
 from torch.utils.tensorboard import SummaryWriter
 
-from recoseg.distributed import rank
+from recoseg.distributed import mean_over_processes, rank
 from recoseg.evaluate.scores_file import none_if_nan, scores_as_plain
 from recoseg.train.memory import peak_bytes
 from recoseg.train.part_means import PartMeans
@@ -137,10 +137,13 @@ class RunLog:
 
 
 def mean_stats(output: StepOutput) -> dict[str, float]:
-    """The stats of one step, over all processes."""
-    means = PartMeans()
-    means.add(output.stats)
-    return means.take()
+    """The stats of one step, over the processes that have them: an idle contrast's accuracy is NaN."""
+    if not output.stats:
+        return {}
+    values = torch.stack([value.float() for value in output.stats.values()])
+    there = ~values.isnan()
+    means = mean_over_processes(values.nan_to_num(0)) / mean_over_processes(there.float())
+    return dict(zip(output.stats, means.tolist(), strict=True))
 
 
 def without_nan(values: Mapping[str, float]) -> dict[str, float | None]:

@@ -26,11 +26,12 @@ def coordinates(height: int, width: int) -> tuple[torch.Tensor, torch.Tensor]:
 def test_without_scaling_image_and_labels_agree_at_every_pixel(height, width, crop, seed) -> None:
     image, labels = coordinates(height, width)
     generator = np.random.default_rng(seed)
-    cut_of_image, cut_of_labels = RandomCrop(size=crop, flip=0.5)(image, labels, generator)
+    cut_of_image, cut_of_labels, shown = RandomCrop(size=crop, flip=0.5)(image, labels, generator)
     assert cut_of_image.shape == (3, *crop)
     assert cut_of_labels.shape == crop
     rows, columns = cut_of_image[0].long(), cut_of_image[1].long()
     known = cut_of_labels != IGNORE
+    assert torch.equal(shown, known)  # every pixel of the image has a label here
     assert known.sum() == min(height, crop[0]) * min(width, crop[1])
     assert torch.equal(((rows * 7 + columns) % 200)[known], cut_of_labels[known].long())
 
@@ -47,11 +48,12 @@ def test_scaled_labels_are_labels_that_were_there_and_padding_is_ignored(
 ) -> None:
     image, labels = coordinates(height, width)
     generator = np.random.default_rng(seed)
-    result, scaled = RandomCrop(size=crop, scale=(scale, scale))(image, labels, generator)
+    result, scaled, shown = RandomCrop(size=crop, scale=(scale, scale))(image, labels, generator)
     assert result.shape == (3, *crop)
     assert result.dtype == scaled.dtype == torch.uint8
     assert set(scaled.unique().tolist()) <= set(labels.unique().tolist()) | {IGNORE}
     assert (scaled != IGNORE).any()
+    assert torch.equal(shown, scaled != IGNORE)
 
 
 def test_scaling_keeps_image_and_labels_in_place() -> None:
@@ -63,7 +65,7 @@ def test_scaling_keeps_image_and_labels_in_place() -> None:
     for scale in (0.5, 0.8, 1.3, 2.0):
         for seed in range(5):
             crop = RandomCrop(size=(48, 48), scale=(scale, scale))
-            bright, square = crop(image, labels, np.random.default_rng(seed))
+            bright, square, _ = crop(image, labels, np.random.default_rng(seed))
             known = square != IGNORE
             differs = ((bright[0] > 127) != (square == 1)) & known
             assert differs.sum() <= 48 * 2, (scale, seed)  # at most a line along the border of the square
@@ -94,7 +96,7 @@ def test_crops_reach_every_corner_of_the_image() -> None:
     crop = RandomCrop(size=(4, 4), flip=0)
     corners = set()
     for seed in range(300):
-        cut_of_image, _ = crop(image, labels, np.random.default_rng(seed))
+        cut_of_image, _, _ = crop(image, labels, np.random.default_rng(seed))
         corners.add((int(cut_of_image[0, 0, 0]), int(cut_of_image[1, 0, 0])))
     assert corners == {(row, column) for row in range(5) for column in range(5)}
 

@@ -48,7 +48,7 @@ def test_a_labelled_pixel_inside_the_crop_stays_exactly_one_pixel_of_its_class(
     expected = classes_of(inside(labels, window))
     if len(expected) > window.target_height * window.target_width:
         return  # more labels than pixels: not all of them can stay
-    _, moved = augment(image, labels, np.random.default_rng(seed))
+    _, moved, _ = augment(image, labels, np.random.default_rng(seed))
     assert moved.shape == crop
     assert classes_of(moved) == expected
 

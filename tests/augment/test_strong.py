@@ -47,6 +47,16 @@ def test_any_batch_keeps_its_shape_range_and_labels(name, count, height, width, 
     assert (labels.confidence[(labels.labels != 6) & (labels.labels != IGNORE)] < 0.9).all()
 
 
+def test_mixed_precision_leaves_images_in_whole_precision() -> None:
+    images, pseudo = random_batch(4, 24, 24, seed=0)
+    view = StrongView(scale=(0.5, 1.5), jitter=ColourJitter(probability=1), blur=GaussianBlur(probability=1))
+    expected, _ = view(images, pseudo, None, generator())
+    with torch.autocast("cpu", torch.bfloat16):
+        result, _ = view(images, pseudo, None, generator())
+    assert result.dtype == torch.float32
+    assert torch.equal(result, expected)
+
+
 def test_the_steps_follow_one_another_as_in_the_paper() -> None:
     """Scale and crop, known labels, mix, jitter, blur, flip, from one generator."""
     images, pseudo = random_batch(4, 24, 24, seed=0)
@@ -128,7 +138,7 @@ def test_all_is_done_on_the_images_device_without_looking_at_a_value(name: str) 
     images, labels = torch.empty(4, 3, 8, 8, device="meta"), torch.empty(4, 8, 8, device="meta").long()
     pseudo = PseudoLabels(labels, torch.empty(4, 8, 8, device="meta"))
     view = StrongView(scale=(0.5, 1.5), mix=MIXES[name], blur=GaussianBlur(probability=1), flip=1)
-    result, seen = view(images, pseudo, labels, generator())
+    result, seen = view.altered(images, pseudo, labels, generator())
     assert {result.device.type, seen.labels.device.type, seen.confidence.device.type} == {"meta"}
 
 

@@ -132,6 +132,15 @@ def test_fewer_images_than_a_step_takes_is_noted(recoseg, small) -> None:
             "unknown setting 'method.mix' of method 'supervised'",
         ),
         (["--method=mean_teacher", "--method.decay=1"], "method.decay: must be at most 0.99999, got 1"),
+        (
+            ["--method=mean_teacher", "--method.supervised-start=4", "--train.iterations=4"],
+            "method mean_teacher would look at no unlabelled image in 4 iterations",
+        ),
+        (
+            ["--method=mean_teacher", "--train.accumulate=2"],
+            "method.mix classmix joins two unlabelled images, and every process and part of a step has one "
+            "alone: raise train.unlabelled_per_step from 2 to 4, or take another mix",
+        ),
         (["--train.accumulate=3"], "train.labelled_per_step 2 cannot be shared equally by 1 process"),
     ],
 )
@@ -140,6 +149,15 @@ def test_a_setting_that_makes_no_sense_is_a_clear_line(recoseg, tmp_path, small,
     assert (outcome.code, outcome.err.count("\n")) == (1, 1)
     assert message in outcome.err
     assert not (tmp_path / "run").exists()
+
+
+def test_methods_start_equal_with_and_without_the_contrast(recoseg, tmp_path, small, lines) -> None:
+    for name, more in (("plain", []), ("reco", CONTRAST)):
+        outcome = recoseg("train", "--out", name, *small, *QUICK, *more, "--train.log-every=1")
+        assert outcome.code == 0, outcome.err
+    first = [lines(tmp_path / name / "losses.jsonl")[0] for name in ("plain", "reco")]
+    assert first[0]["supervised"] == first[1]["supervised"]
+    assert first[0]["loss"] < first[1]["loss"]
 
 
 def test_the_contrast_can_be_taken_away_again(recoseg, small) -> None:

@@ -15,6 +15,8 @@ from recoseg.losses.class_means import class_means
 from recoseg.types import IGNORE
 
 NUM_CLASSES = 4
+KEYS = ("per_query", "shared")
+Found = list[dict[tuple[str, str], dict[str, Tensor]]]  # for each process: scene and keys -> values
 # What the two processes hold: classes that only one has, a batch with nothing in it, one class alone.
 SCENES = {
     "classes of one process only": ([[0, 1, 1, 0]], [[1, 2, 2, IGNORE]]),
@@ -44,50 +46,49 @@ def one_process(rank: int, folder: str) -> None:
     for scene in SCENES:
         features, labels, probabilities = half_batch(scene, rank)
         features.requires_grad_()
-        for keys in ("per_query", "shared"):
+        for keys in KEYS:
             contrast = RegionalContrast(num_queries=5, num_keys=7, keys=keys)
             loss, stats = contrast(features, labels, probabilities, return_stats=True)
             (gradient,) = torch.autograd.grad(loss, features)
-        found[scene] = {
-            "means": means_of(features.detach(), labels), "loss": loss.detach(), "gradient": gradient,
-            "graph": stats.relation_graph, "active": stats.active_classes, "why": stats.inactive_because,
-        }  # fmt: skip
+            found[scene, keys] = {
+                "means": means_of(features.detach(), labels), "loss": loss.detach(), "gradient": gradient,
+                "graph": stats.relation_graph, "active": stats.active_classes, "why": stats.inactive_because,
+            }  # fmt: skip
     torch.save(found, f"{folder}/{rank}.pt")
     torch.distributed.destroy_process_group()
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, dict[str, Tensor]]]:
+def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
     folder: Path = tmp_path_factory.mktemp("processes")
     torch.multiprocessing.spawn(one_process, args=(str(folder),), nprocs=2)
     return [torch.load(folder / f"{rank}.pt") for rank in range(2)]
 
 
+@pytest.mark.parametrize("keys", KEYS)
 @pytest.mark.parametrize("scene", SCENES)
-def test_both_processes_have_the_class_means_of_the_joined_batch(
-    found: list[dict[str, dict[str, Tensor]]], scene: str
-) -> None:
+def test_both_processes_have_the_class_means_of_the_joined_batch(found: Found, scene: str, keys: str) -> None:
     halves = [half_batch(scene, rank) for rank in range(2)]
     features, labels, probabilities = (torch.cat(tensors) for tensors in zip(*halves, strict=True))
     expected = means_of(features, labels)
     _, stats = RegionalContrast()(features, labels, probabilities, return_stats=True)
     for rank in range(2):
-        torch.testing.assert_close(found[rank][scene]["means"], expected)
-        torch.testing.assert_close(found[rank][scene]["graph"], stats.relation_graph, equal_nan=True)
+        torch.testing.assert_close(found[rank][scene, keys]["means"], expected)
+        torch.testing.assert_close(found[rank][scene, keys]["graph"], stats.relation_graph, equal_nan=True)
 
 
-def test_a_process_asks_for_the_classes_that_it_has(found: list[dict[str, dict[str, Tensor]]]) -> None:
+@pytest.mark.parametrize("keys", KEYS)
+def test_a_process_asks_for_the_classes_that_it_has(found: Found, keys: str) -> None:
     scene = "classes of one process only"
-    assert found[0][scene]["active"].tolist() == [True, True, False, False]
-    assert found[1][scene]["active"].tolist() == [False, True, True, False]
-    assert all(found[rank][scene]["loss"] > 0 for rank in range(2))
+    assert found[0][scene, keys]["active"].tolist() == [True, True, False, False]
+    assert found[1][scene, keys]["active"].tolist() == [False, True, True, False]
+    assert all(found[rank][scene, keys]["loss"] > 0 for rank in range(2))
 
 
-def test_a_process_with_nothing_to_compare_contributes_a_connected_zero(
-    found: list[dict[str, dict[str, Tensor]]],
-) -> None:
+@pytest.mark.parametrize("keys", KEYS)
+def test_a_process_with_nothing_to_compare_contributes_a_connected_zero(found: Found, keys: str) -> None:
     for scene, rank in (("nothing on the second", 1), ("one class each", 0), ("one class each", 1)):
-        assert found[rank][scene]["loss"] == 0
-        assert not found[rank][scene]["gradient"].any()
-        assert found[rank][scene]["why"]
-    assert found[0]["nothing on the second"]["loss"] > 0
+        assert found[rank][scene, keys]["loss"] == 0
+        assert not found[rank][scene, keys]["gradient"].any()
+        assert found[rank][scene, keys]["why"]
+    assert found[0]["nothing on the second", keys]["loss"] > 0

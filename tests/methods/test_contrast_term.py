@@ -32,6 +32,10 @@ def logits_for(probabilities: list[float]) -> Tensor:
     return torch.stack([1 - of_one, of_one]).log()[None, :, None]
 
 
+def single_pixels(labels: torch.Tensor) -> PseudoLabels:
+    return replace(PseudoLabels.certain(labels), sparse=True)
+
+
 def term(**settings: float) -> ContrastTerm:
     return ContrastTerm(contrast=RegionalContrast(num_queries=8, num_keys=16), **settings)
 
@@ -50,10 +54,18 @@ def test_labels_of_a_person_take_part_whatever_the_student_thinks() -> None:
 
 
 def test_beside_sparse_labels_the_student_joins_with_what_it_is_sure_of() -> None:
-    known = PseudoLabels.certain(torch.tensor([[[0, IGNORE, IGNORE, IGNORE]]]), sparse=True)
+    known = single_pixels(torch.tensor([[[0, IGNORE, IGNORE, IGNORE]]]))
     predicted = output_of(logits_for([0.99, 0.98, 0.96, 0.01]))
     _, labels, _ = term().cells(predicted, known)
     assert labels.tolist() == [[[0, 1, IGNORE, 0]]]  # known ones stay, even against a sure student
+
+
+def test_beside_sparse_labels_padding_does_not_join() -> None:
+    shown = torch.ones(1, 8, 16, dtype=torch.bool)
+    shown[:, :, 10:] = False  # cells of 4: the third shows its left half alone, its centre is padding
+    known = replace(single_pixels(torch.full((1, 8, 16), IGNORE)), shown=shown)
+    _, labels, _ = term().cells(output_of(logits_for([0.99] * 4).expand(1, 2, 2, 4)), known)
+    assert labels.tolist() == [[[1, 1, IGNORE, IGNORE]] * 2]
 
 
 def test_beside_whole_labels_the_student_does_not_join() -> None:
@@ -68,7 +80,7 @@ def test_a_sparse_label_survives_the_way_down_to_the_feature_map() -> None:
     predicted = output_of(torch.zeros(1, 2, 4, 4))
     expected = torch.full((1, 4, 4), IGNORE)
     expected[0, 1, 2] = 1
-    _, sparse, _ = term().cells(predicted, PseudoLabels.certain(labels, sparse=True))
+    _, sparse, _ = term().cells(predicted, single_pixels(labels))
     assert torch.equal(sparse, expected)
 
 

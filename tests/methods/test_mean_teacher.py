@@ -92,6 +92,18 @@ def test_eta_is_the_share_of_each_image_on_its_own(tiny_network, toy_batch, same
     assert output.parts["unsupervised"].item() == pytest.approx(-math.log(0.8) * (0.5 + 0) / 2, rel=1e-5)
 
 
+def test_padding_of_a_crop_gets_no_pseudo_label(tiny_network, toy_batch, same_view, generator) -> None:
+    method = MeanTeacher(tiny_network(probabilities=(0.8, 0.2)), same_view, trust_above=0.7)
+    shown = torch.ones(2, 32, 32, dtype=torch.bool)
+    shown[1, 8:] = False
+    unlabelled = replace(toy_batch(visible=False), shown=shown)
+    output = method(toy_batch(), unlabelled, iteration=0, generator=generator)
+    (_, _), (_, pseudo) = output.pixels
+    assert torch.equal(pseudo.labels, torch.zeros(2, 32, 32).long().where(shown, IGNORE))
+    assert pseudo.confidence[~shown].max() == 0
+    assert output.parts["unsupervised"].item() == pytest.approx(-math.log(0.8), rel=1e-5)  # eta is 1
+
+
 def test_known_labels_override_the_teachers_with_certainty(
     tiny_network, toy_batch, same_view, generator
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from recoseg.augment.mix import no_mix
 from recoseg.augment.strong import StrongView
 from recoseg.errors import UserError
 from recoseg.methods.s4gan import S4GAN, class_maps
@@ -63,6 +64,30 @@ def test_pixels_without_a_label_leave_the_true_map_empty(tiny_network, same_view
     output = method(labelled, flat_batch(0.4, 0.4), iteration=0, generator=generator)
     # the true map's means are (0, 0.75), the predicted one's (0.5, 0.5)
     assert output.parts["matching"].item() == pytest.approx((0.5 + 0.25) / 5, rel=1e-5)
+
+
+def test_padding_of_a_crop_is_empty_in_the_predicted_map_and_teaches_nothing(
+    tiny_network, same_view, generator
+) -> None:
+    method = rig(S4GAN(tiny_network(probabilities=(0.6, 0.4)), same_view, 2), offset=log_odds(0.8))
+    shown = torch.ones(2, 16, 16, dtype=torch.bool)
+    shown[:, 4:] = False  # a quarter is left
+    unlabelled = replace(flat_batch(0.4, 0.4), shown=shown)
+    output = method(flat_batch(0.4, 0.4, label=1), unlabelled, iteration=0, generator=generator)
+    # the true map's means are (0, 1), the predicted one's a quarter of (0.6, 0.4)
+    assert output.parts["matching"].item() == pytest.approx((0.15 + 0.9) / 5, rel=1e-5)
+    assert output.parts["self_training"].item() == pytest.approx(-math.log(0.6), rel=1e-5)
+    _, (_, own) = output.pixels
+    assert torch.equal(own.labels, torch.zeros(2, 16, 16).long().where(shown, IGNORE))
+    assert own.confidence[~shown].max() == 0
+
+
+def test_padding_that_the_view_makes_is_padding_too(tiny_network, generator) -> None:
+    method = S4GAN(tiny_network(), StrongView(scale=(0.5, 0.5), mix=no_mix, flip=0), 2, self_above=0)
+    output = method(flat_batch(0.4, 0.4, label=1), flat_batch(0.4, 0.4), iteration=0, generator=generator)
+    _, (_, own) = output.pixels
+    assert (own.labels != IGNORE)[:, :8, :8].all()
+    assert (own.labels != IGNORE).float().mean() == 0.25
 
 
 def test_matching_compares_means_of_batches_not_images(tiny_network, same_view, generator) -> None:
