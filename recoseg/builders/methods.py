@@ -15,7 +15,7 @@ from recoseg.builders.section import keywords
 from recoseg.config.method_settings import ContrastSettings, MeanTeacherMethod, S4GANMethod, SupervisedMethod
 from recoseg.config.settings import RunConfig
 from recoseg.losses.regional_contrast import RegionalContrast
-from recoseg.methods import Method
+from recoseg.methods.base import Method
 from recoseg.methods.contrast_term import ContrastTerm
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.s4gan import S4GAN

@@ -29,7 +29,7 @@ def settings_of(profile: Profile, column: str, row: Row, seed: int) -> tuple[str
     """What a run has beside the config of its dataset, as the command line takes it."""
     where = COLUMNS[column]
     config = without_data(profile.config(where.dataset), where.dataset)
-    words = [*row.words(), *as_words(getattr(profile, row.method))]
+    words = [*row.words(), *as_words(profile.methods.get(row.method, {}))]
     if row.contrast:
         words += as_words(profile.contrast)
     if row.method == "supervised" and profile.supervised_crops > 1:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from recoseg.config.load import SHIPPED, find_config, read_yaml
+from recoseg.config.parse import members
+from recoseg.config.settings import RunConfig
 from recoseg.errors import UserError
 from recoseg.experiments.columns import DATASETS
 from recoseg.lookup import did_you_mean, lookup
@@ -22,9 +24,7 @@ class Profile:
     name: str
     configs: Mapping[str, str]  # dataset -> a shipped config, or the path of one
     supervised_crops: int = 1
-    supervised: Mapping[str, object] = field(default_factory=dict)  # settings by dotted names
-    s4gan: Mapping[str, object] = field(default_factory=dict)
-    mean_teacher: Mapping[str, object] = field(default_factory=dict)
+    methods: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # settings by dotted names
     contrast: Mapping[str, object] = field(default_factory=dict)
 
     def config(self, dataset: str) -> Path:
@@ -59,7 +59,8 @@ def load_profile(name: str) -> Profile:
 
 def read_profile(path: Path) -> Profile:
     values = read_yaml(path)
-    known = {f.name for f in fields(Profile)} - {"name"}
+    methods = members(get_type_hints(RunConfig)["method"])
+    known = {"configs", "supervised_crops", "contrast", *methods}
     for key, value in values.items():
         if key not in known:
             raise UserError(f"{path}: unknown setting {key!r}{did_you_mean(str(key), known)}")
@@ -75,7 +76,10 @@ def read_profile(path: Path) -> Profile:
         lookup(DATASETS, dataset, what=f"dataset in {path}:")
     settings: Any = values
     return Profile(
-        path.stem, {name: beside(path, str(config)) for name, config in configs.items()}, **settings
+        path.stem,
+        {name: beside(path, str(config)) for name, config in configs.items()},
+        methods={name: settings.pop(name) for name in methods if name in settings},
+        **settings,
     )
 
 

@@ -145,8 +145,7 @@ def test_a_profile_adds_settings_to_its_methods_and_a_row_has_the_last_word(tmp_
     profile = Profile(
         "own",
         {"scenes": str(tmp_path / "own.yaml")},
-        supervised={"method.average": 0.9},
-        mean_teacher={"method.decay": 0.5},
+        methods={"supervised": {"method.average": 0.9}, "mean_teacher": {"method.decay": 0.5}},
         contrast={"contrast.keys": "shared", "contrast.num_queries": 7},
     )
 

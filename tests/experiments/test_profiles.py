@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from recoseg.errors import UserError
+from recoseg.experiments.cells import cell_at
+from recoseg.experiments.methods import METHODS
 from recoseg.experiments.profiles import as_words, load_profile, shipped
 
 
@@ -27,6 +31,17 @@ def test_shipped_profiles_are_found_by_name_and_every_config_of_theirs_is_there(
         assert profile.name == name
         for dataset in profile.configs:
             assert profile.config(dataset).is_file(), (name, dataset)
+
+
+@pytest.mark.parametrize("name", ["paper", "small", "tiny"])
+def test_all_rows_that_use_unlabelled_images_are_scored_by_an_average(name) -> None:
+    profile = load_profile(name)
+    column = {"paper": "voc-60", "small": "cityscapes-20", "tiny": "scenes-10"}[name]
+    for row in METHODS:
+        cell = cell_at(profile, column, row, 0, out=Path("runs"), data={}, lists=None)
+        if METHODS[row].method != "supervised":
+            settings = cell.settings()
+            assert settings.get("method.decay", settings.get("method.average")) == 0.99, row
 
 
 def test_a_profile_of_ones_own_names_shipped_configs_or_files_beside_it(own, tmp_path) -> None:

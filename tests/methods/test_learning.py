@@ -10,19 +10,22 @@ import torch
 from recoseg import RegionalContrast
 from recoseg.augment.mix import MIXES, no_mix
 from recoseg.augment.strong import StrongView
-from recoseg.methods import METHODS
+from recoseg.builders.methods import BUILDERS
 from recoseg.methods.base import Method
 from recoseg.methods.contrast_term import ContrastTerm
+from recoseg.methods.mean_teacher import MeanTeacher
+from recoseg.methods.s4gan import S4GAN
+from recoseg.methods.supervised import Supervised
 
 STEPS = 30
 CASES: dict[str, tuple[str, Callable[..., Method]]] = {
-    "supervised": ("supervised", lambda kind, student: kind(student)),
-    "s4gan": ("s4gan", lambda kind, student: kind(student, StrongView(mix=no_mix), 2)),
+    "supervised": ("supervised", Supervised),
+    "s4gan": ("s4gan", lambda student: S4GAN(student, StrongView(mix=no_mix), 2)),
     **{
         f"mean_teacher, {mix}": (
             "mean_teacher",
             # a teacher that remembers ten steps rather than a hundred, since there are so few
-            lambda kind, student, mix=mix: kind(student, StrongView(mix=MIXES[mix]), decay=0.9),
+            lambda student, mix=mix: MeanTeacher(student, StrongView(mix=MIXES[mix]), decay=0.9),
         )
         for mix in MIXES
     },
@@ -30,15 +33,15 @@ CASES: dict[str, tuple[str, Callable[..., Method]]] = {
 
 
 def test_every_method_is_tried_here() -> None:
-    assert {name for name, _ in CASES.values()} == METHODS.keys()
+    assert {name for name, _ in CASES.values()} == BUILDERS.keys()
 
 
 @pytest.mark.parametrize("with_contrast", [False, True], ids=["alone", "with contrast"])
 @pytest.mark.parametrize("case", CASES)
 def test_the_method_learns_two_classes(tiny_network, toy_batch, case: str, with_contrast: bool) -> None:
     torch.manual_seed(0)
-    name, build = CASES[case]
-    method = build(METHODS[name], tiny_network(features=8 if with_contrast else None))
+    _, build = CASES[case]
+    method = build(tiny_network(features=8 if with_contrast else None))
     contrast = ContrastTerm(contrast=RegionalContrast(num_queries=16, num_keys=32)) if with_contrast else None
     optimisers = [torch.optim.SGD(method.student.parameters(), lr=0.03, momentum=0.9)]
     optimisers += method.own_optimisers().values()
