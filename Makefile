@@ -10,10 +10,10 @@ INSTALL := $(RUN) -m pip install --disable-pip-version-check -c constraints.txt
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
 
-demo: .venv/installed  ## train on the embedded data and write a page about it
+demo: .venv/installed  ## compare three methods on drawn scenes, on one page
 	@$(RUN) -m recoseg demo
 
-test: .venv/installed-tests  ## the whole test suite, with coverage
+test: .venv/installed-tests  ## the test suite, with coverage
 	@$(RUN) -m pytest -n auto -m "not slow and not browser" --cov --cov-report=term
 
 test-slow: .venv/installed-tests  ## the tests that take minutes or need real data

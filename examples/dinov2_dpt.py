@@ -1,6 +1,7 @@
 """DINOv2 as the encoder of a DPT decoder, both of transformers: a network to learn from few labels with.
 
-cd examples; recoseg train --model.factory dinov2_dpt:small --augment.crop 322
+cd examples
+recoseg train --config scenes --model factory --model.factory dinov2_dpt:small --augment.crop 322
 """
 
 from torch import Tensor, nn

@@ -1,7 +1,8 @@
 """A plain U-Net that knows nothing of recoseg, and a loop that trains it with the regional contrast.
 
 python examples/unet.py                                     the loop below
-cd examples; recoseg train --model.factory unet:unet        a whole run, with scores and a page
+cd examples
+recoseg train --config scenes --model factory --model.factory unet:unet    a whole run with scores and a page
 """
 
 from itertools import pairwise

@@ -5,6 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def listed(words: Sequence[str]) -> str:
+def listed(words: Sequence[str], *, last: str = "and") -> str:
     """a; a and b; a, b and c."""
-    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+    return f" {last} ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

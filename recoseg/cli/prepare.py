@@ -27,7 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "recoseg prepare DATASET SRC DST [--height H --width W | --scale S] [--data.name VALUE ...]"
     )
     parser.add_argument("dataset", metavar="DATASET", help="such as cityscapes; folder for your own images")
-    parser.add_argument("source", metavar="SRC", help="the folder that holds it; nothing is written there")
+    parser.add_argument(
+        "source",
+        metavar="SRC",
+        help="the folder that holds it; only read, but for a drawn val.txt of your own images",
+    )
     parser.add_argument("destination", metavar="DST", help="the folder to make")
     parser.add_argument("--height", type=int, metavar="H", help="height of all images in pixels")
     parser.add_argument("--width", type=int, metavar="W", help="width of all images in pixels")
@@ -89,10 +93,13 @@ def resize_of(arguments: argparse.Namespace) -> Resize:
 
 
 def show(prepared: Prepared, destination: Path, console: Console) -> None:
+    from recoseg.data import DATASETS
+
     kept = f", {prepared.num_kept} of them before" if prepared.num_kept else ""
     console.print(f"{destination}: {prepared.num_images} images are ready{kept}", soft_wrap=True)
     if prepared.problems:
         left_out = f"{len(prepared.problems)} left out of its lists; mend these and run the command again:"
         console.print(left_out, style="bold red", soft_wrap=True)
     else:
-        console.print(f"to train on it: recoseg train --data {destination}", soft_wrap=True)
+        folder = f"./{destination}" if str(destination) in DATASETS else destination  # not the name of one
+        console.print(f"to train on it: recoseg train --data {folder}", soft_wrap=True)

@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 
 TAKES_SETTINGS = True
 KEEPS_MEMORY = True
+ABOUT_SETTINGS = """\
+settings, in the config file or as --section.name VALUE. Where a section has
+several kinds, its name alone chooses one: --data, --model, --method, --optimiser
+or --contrast NAME; --data also takes a folder.
+
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-page", action="store_true", help="leave out the page, which recoseg report writes at any time"
     )
-    parser.epilog = "settings, in the config file or as --section.name VALUE:\n\n" + describe_settings()
+    parser.epilog = ABOUT_SETTINGS + describe_settings()
 
 
 def run(arguments: argparse.Namespace) -> int:

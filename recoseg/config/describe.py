@@ -5,10 +5,11 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 from dataclasses import MISSING, fields, is_dataclass
-from typing import Any, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from recoseg.config.parse import members
 from recoseg.config.settings import RunConfig
+from recoseg.words import listed
 
 
 def describe_settings(width: int = 80) -> str:
@@ -27,13 +28,17 @@ def describe_settings(width: int = 80) -> str:
 
 
 def describe_section(kind: Any, path: str, width: int) -> Iterator[str]:
+    hints = get_type_hints(kind)
     for f in fields(kind):
         if f.name == "name" or is_dataclass(f.type):
             continue
         default = "required" if f.default is MISSING else f"default {show(f.default)}"
         yield f"  --{path}.{f.name}"
         indent = " " * 6
-        text = f"{f.metadata['help']} ({default})"
+        choices = get_args(hints[f.name]) if get_origin(hints[f.name]) is Literal else ()
+        untold = not all(str(choice) in f.metadata["help"] for choice in choices)
+        told = f"{f.metadata['help']}: {listed(choices, last='or')}" if untold else f.metadata["help"]
+        text = f"{told} ({default})"
         yield from textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent)
 
 

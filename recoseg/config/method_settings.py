@@ -79,7 +79,7 @@ class ContrastSettings:
         0.97, "a query is hard up to this probability (delta_s)", at_least=0, at_most=1
     )
     trust_above: float = setting(
-        0.7, "pseudo-labels take part above this confidence (delta_w)", at_least=0, at_most=1
+        0.7, "pseudo-labels take part above this confidence (delta_w)", at_least=0, at_most=0.99999
     )
     own_label_above: float = setting(
         0.97,

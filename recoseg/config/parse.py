@@ -51,6 +51,14 @@ def parse_union(options: tuple[Any, ...], value: object, path: str) -> Any:
     name = str(mapping["name"]) if "name" in mapping else unnamed(by_name, mapping, path)
     if name not in by_name:
         raise UserError(f"{path}.name: unknown name {name!r}{did_you_mean(name, by_name)}")
+    for key in mapping:
+        owners = [option for option, kind in by_name.items() if key in {f.name for f in fields(kind)}]
+        if owners and name not in owners:
+            of = " or ".join(owners)
+            raise UserError(
+                f"unknown setting '{path}.{key}' of {path} {name!r}; {of} has it: "
+                f"choose that with --{path} {owners[0]}"
+            )
     return parse_section(by_name[name], mapping, path)
 
 
@@ -133,7 +141,8 @@ def parse_tuple(kinds: tuple[Any, ...], value: object, path: str) -> tuple[Any, 
     if isinstance(items, int | float):
         items = [items]
     if not isinstance(items, list | tuple) or len(items) not in (1, len(kinds)):
-        raise UserError(f"{path}: expected {len(kinds)} numbers such as 256x512, got {value!r}")
+        example = "256x512" if kinds[0] is int else "0.5,1.5"
+        raise UserError(f"{path}: expected {len(kinds)} numbers such as {example}, got {value!r}")
     items = list(items) * (len(kinds) // len(items))
     return tuple(parse_scalar(kind, item, path) for kind, item in zip(kinds, items, strict=True))
 

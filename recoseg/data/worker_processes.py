@@ -37,7 +37,7 @@ def in_processes(
     try:
         yield from pool.map(do, items, chunksize=16)
     except BrokenProcessPool:
-        raise UserError("a worker process died, perhaps for lack of memory; try --workers 1") from None
+        raise UserError("a worker process died, perhaps for lack of memory: fewer need less") from None
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 

@@ -85,7 +85,8 @@ class LabelSplit:
         difference = self.difference(dataset)
         if difference:
             raise UserError(
-                f"the split does not fit this {dataset.name!r} dataset: {difference}; draw a new split"
+                f"the split does not fit this {dataset.name!r} dataset: {difference}; draw a new split, "
+                "or bring the data back"
             )
 
     def difference(self, dataset: Dataset) -> str | None:

@@ -70,5 +70,7 @@ def read_state(path: Path) -> dict[str, Any] | None:
     except Exception:  # what a damaged file raises depends on where it is damaged
         return None
     if not isinstance(state, dict) or state.get("format") != STATE_FORMAT:
-        raise UserError(f"{path} was written by another version of recoseg")
+        raise UserError(
+            f"{path} was written by another version of recoseg: go on with that one, or start anew"
+        )
     return dict(state)

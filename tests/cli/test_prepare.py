@@ -51,6 +51,8 @@ def test_a_published_dataset_is_checked_prepared_checked_and_trained_on(
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out == "small: 3 images are ready\nto train on it: recoseg train --data small\n"
     assert "No problems found" in recoseg("check", "small").out
+    named = recoseg("prepare", "cityscapes", cityscapes, "cityscapes", "--scale", "0.5", "--workers", "1")
+    assert "to train on it: recoseg train --data ./cityscapes\n" in named.out  # not the dataset's name
     shortest = ["--train.iterations=1", "--train.labelled-per-step=2", "--augment.crop=16"]
     assert recoseg("train", "--data", "small", "--out", "run", "--model.decoder-width=8", *shortest).code == 0
 

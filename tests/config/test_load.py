@@ -180,6 +180,12 @@ def test_every_setting_is_in_the_help() -> None:
     assert max(map(len, text.splitlines())) <= 80
 
 
+def test_the_help_names_the_choices_of_a_setting() -> None:
+    text = " ".join(describe_settings().split())
+    assert "which pixels are queries: hard, random or easy (default hard)" in text
+    assert "how unlabelled images are mixed: none, cutout, cutmix or classmix (default classmix)" in text
+
+
 def test_settings_cannot_be_changed_after_the_fact() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         load().train.seed = 3  # type: ignore[misc]
@@ -195,6 +201,20 @@ def test_reading_a_config_imports_nothing_heavy() -> None:
 def test_a_setting_that_one_option_alone_has_names_it() -> None:
     assert load(None, ["--method.mix", "cutmix"]).method.name == "mean_teacher"
     assert load(None, ["--model.factory", "my.module:function"]).model.name == "factory"
+
+
+def test_a_setting_of_another_option_than_the_chosen_one_says_whose_it_is() -> None:
+    message = (
+        "unknown setting 'model.factory' of model 'deeplab_v3_plus'; factory has it: choose that with --model"
+    )
+    with pytest.raises(UserError, match=message):
+        load(None, ["--model", "deeplab_v3_plus", "--model.factory", "my.module:function"])
+
+
+@pytest.mark.parametrize(("word", "example"), [("augment.crop", "256x512"), ("augment.scale", "0.5,1.5")])
+def test_a_pair_that_is_none_gets_an_example_of_its_kind(word, example) -> None:
+    with pytest.raises(UserError, match=f"{word}: expected 2 numbers such as {example}, got '1,2,3'"):
+        load(None, [f"--{word}", "1,2,3"])
 
 
 def test_the_contrast_is_off_until_it_is_asked_for() -> None:

@@ -162,7 +162,7 @@ def test_a_worker_that_dies_is_an_error_of_one_line(folder, monkeypatch):
     folder.pairs(3)
     monkeypatch.setattr("recoseg.data.check.files.FEW_FILES", 2)
     monkeypatch.setattr("recoseg.data.worker_processes.ProcessPoolExecutor.map", die)
-    with pytest.raises(UserError, match="a worker process died, perhaps for lack of memory; try --workers 1"):
+    with pytest.raises(UserError, match="a worker process died, perhaps for lack of memory: fewer need less"):
         check_folder(folder.root, num_workers=2)
 
 
