@@ -52,8 +52,9 @@ def test_a_place_names_rows_and_seeds(pages) -> None:
     assert re.findall(r"^\| (\w+)", table, re.MULTILINE) == ["method", "Supervised", "ClassMix"]
 
 
-def test_every_result_names_its_profile_and_all_that_it_depends_on() -> None:
-    results = read_results(ROOT / "results" / "small.jsonl")
+@pytest.mark.parametrize("name", ["small.jsonl", "small_other_starts.jsonl"])
+def test_every_result_names_its_profile_and_all_that_it_depends_on(name) -> None:
+    results = read_results(ROOT / "results" / name)
     assert len({result.place for result in results}) == len(results)
     for result in results:
         assert result.profile == "small"
