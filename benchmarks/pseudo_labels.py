@@ -1,7 +1,8 @@
-"""How right the pseudo-labels of a trained run are on its unlabelled images, whose labels it never saw.
+"""How right the pseudo-labels of a trained run are on images whose labels it never saw.
 
     python benchmarks/pseudo_labels.py RUN [number of images]
 
+The images are its unlabelled ones, or where a few pixels of every image are labelled, these images.
 A check from outside: training itself opens no hidden label. The evaluated network, which is the teacher where
 there is one, labels whole images; its labels are compared with the dataset's.
 """
@@ -29,10 +30,12 @@ THRESHOLDS = (0.0, 0.7, 0.97)
 def main(path: Path, most: int) -> None:
     run = trained_run(RunFolder.open(path))
     dataset, num_classes = run.dataset, len(run.dataset.classes)
-    keys = [key for key in LabelSplit.load(run.folder.split).unlabelled if dataset.has_labels(key)]
+    split = LabelSplit.load(run.folder.split)
+    hidden = split.unlabelled or (split.labelled if split.pixels else ())
+    keys = [key for key in hidden if dataset.has_labels(key)]
     keys = keys[:: -(-len(keys) // most)] if keys else []  # from all of them: names tell cities and days
     if not keys:
-        raise SystemExit("no unlabelled image of this run has a label to compare with")
+        raise SystemExit("no image of this run has hidden labels to compare with")
     teacher = Teacher(run.model)
     confusion = {
         threshold: torch.zeros(num_classes, num_classes, dtype=torch.int64) for threshold in THRESHOLDS
@@ -46,7 +49,7 @@ def main(path: Path, most: int) -> None:
         for threshold, counts in confusion.items():
             sure = pseudo.confidence.cpu() >= threshold
             counts += confusion_matrix(pseudo.labels.cpu(), truth.where(sure, IGNORE), num_classes)
-    print(f"{len(keys)} unlabelled images of {path}")
+    print(f"{len(keys)} images of {path}")
     print("confidence   share of pixels   right   mean IoU")
     for threshold, counts in confusion.items():
         scores = Scores(counts)

@@ -88,6 +88,7 @@ def cells_of(
 
     Without `data` (dataset -> folder) the cells can be found and read, but not trained.
     """
+    require_datasets(grid, profile)
     cells = [
         cell_at(profile, column, row, seed, out=out, data=data or {}, lists=lists)
         for seed in seeds
@@ -99,6 +100,18 @@ def cells_of(
         except UserError as error:
             raise UserError(f"profile {profile.name}, {cell.column}/{cell.row}: {error}") from error
     return cells
+
+
+def require_datasets(grid: Grid, profile: Profile) -> None:
+    """Refuse columns of a dataset that the profile has no config for, and name those that are left."""
+    columns = list(dict.fromkeys(column for _, column in grid.pairs))
+    left = [column for column in columns if COLUMNS[column].dataset in profile.configs]
+    for column in columns:
+        try:
+            profile.config(COLUMNS[column].dataset)
+        except UserError as error:
+            without = f"; or leave it out: --only {' '.join(left)}" if left else ""
+            raise UserError(f"{error}{without}") from error
 
 
 def cell_at(

@@ -41,9 +41,10 @@ class ClassScores:
 
     @property
     def caption(self) -> str:
-        seeds = f"seed{'' if len(self.seeds) == 1 else 's'} {listed([str(seed) for seed in self.seeds])}"
+        seeds = listed([str(seed) for seed in self.seeds])
+        over = f"means over seeds {seeds}" if len(self.seeds) > 1 else f"seed {seeds} alone"
         what = "IoU of each class and other scores in per cent"
-        return f"{heading(self.column)}: {what}, means over {seeds}, profile {self.profile}."
+        return f"{heading(self.column)}: {what}, {over}, profile {self.profile}."
 
     def cells(self, bold: str, write: Callable[[str], str] = str) -> list[list[str]]:
         """The head and all lines as text, with the best of a line in bold; where all are equal, none is."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from recoseg.errors import UserError
 from recoseg.experiments.cells import Cell, cell_at, cells_of
 from recoseg.experiments.grids import GRIDS
 from recoseg.experiments.profiles import load_profile
@@ -65,6 +66,17 @@ def test_cells_come_seed_by_seed() -> None:
     cells = cells_of(GRIDS["scenes"], load_profile("tiny"), seeds=(4, 2), out=Path("runs"))
     rows = ("supervised", "classmix", "reco-classmix")
     assert [(one.seed, one.row) for one in cells] == [(seed, row) for seed in (4, 2) for row in rows]
+
+
+def test_a_dataset_that_the_profile_lacks_is_named_with_the_columns_that_are_left() -> None:
+    small = load_profile("small")
+    left = "--only cityscapes-1-pixel cityscapes-1% cityscapes-5% cityscapes-25%"
+    with pytest.raises(
+        UserError, match=rf"small has no voc, .* use --profile paper; or leave it out: {left}$"
+    ):
+        cells_of(GRIDS["partial-labels"], small, seeds=[0], out=Path("runs"))
+    with pytest.raises(UserError, match=r"small has no voc, .* use --profile paper$"):  # nothing is left
+        cells_of(GRIDS["voc-partitions"], small, seeds=[0], out=Path("runs"))
 
 
 def test_a_published_list_is_named_after_its_column(cell) -> None:

@@ -47,6 +47,7 @@ def test_means_are_over_the_seeds_that_all_methods_have(results) -> None:
 def test_seeds_that_were_not_asked_for_do_not_count(results) -> None:
     table = class_scores(replace(GRID, seeds=(1,)), COLUMN, results)
     assert dict(table.lines)["road_1"] == pytest.approx((80.0, 70.0))
+    assert "scores in per cent, seed 1 alone, profile tiny" in table.caption
 
 
 def test_no_common_seed_is_a_clear_line(results) -> None:
