@@ -172,7 +172,7 @@ def test_scores_of_classes_are_shown_for_the_seeds_that_all_methods_have(recoseg
     assert "| mean IoU         |       41.0 | **47.0** |" in outcome.out
     shown = recoseg(*words)  # ReCo + ClassMix has seed 0 alone
     assert "50.0" in shown.out
-    assert "seed 0, profile tiny" in " ".join(shown.out.split())
+    assert "seed 0 alone, profile tiny" in " ".join(shown.out.split())
     none = recoseg(*words, "--seeds", "1", "2", "--only", "reco-classmix")
     assert (none.code, none.err.count("\n")) == (1, 1)
     assert "none of these runs of grid scenes are done yet" in none.err
