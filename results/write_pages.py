@@ -5,6 +5,7 @@
 A page has the place of a table between two comments, <!-- table NAME --> and <!-- end -->; that of the scores
 of each class begins with <!-- classes NAME -->. Rows or columns may follow the name, and then seeds:
 <!-- table cityscapes-20 classmix reco-classmix seeds 0 -->.
+A chart with rows of its own has them above it: <!-- chart NAME ROWS -->.
 """
 
 from __future__ import annotations
@@ -23,6 +24,11 @@ PAGES = (ROOT / "RESULTS.md", ROOT / "README.md")
 CHARTS = ROOT / "docs" / "results"
 PLACE = re.compile(
     r"(<!-- (?P<kind>table|classes) (?P<words>[^>]+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL
+)
+
+CHART = re.compile(
+    r"(?:<!-- chart (?P<words>[^>]+) -->\n)?"
+    r"!\[[^]]*\]\(docs/results/(?P<grid>[a-z0-9-]+?)(?P<curves>-curves)?\.svg\)"
 )
 
 
@@ -54,9 +60,9 @@ def filled(page: str) -> str:
 def draw(page: str) -> None:
     """The charts that a page shows: docs/results/NAME.svg, and NAME-curves.svg."""
     CHARTS.mkdir(parents=True, exist_ok=True)
-    for grid, curves in sorted(set(re.findall(r"docs/results/([a-z0-9-]+?)(-curves)?\.svg", page))):
-        path = str(CHARTS / f"{grid}{curves}.svg")
-        table(grid, "--curves" if curves else "--chart", path, "--force")
+    for place in CHART.finditer(page):
+        path = str(CHARTS / f"{place['grid']}{place['curves'] or ''}.svg")
+        table(place["words"] or place["grid"], "--curves" if place["curves"] else "--chart", path, "--force")
 
 
 def main() -> None:

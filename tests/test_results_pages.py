@@ -37,6 +37,17 @@ def test_every_chart_of_the_pages_is_there_and_holds_no_image() -> None:
         assert "<image" not in (ROOT / chart).read_text(encoding="utf-8")
 
 
+def test_a_chart_may_have_rows_of_its_own(pages, monkeypatch) -> None:
+    drawn = []
+    monkeypatch.setattr(
+        pages, "table", lambda words, kind, path, force: drawn.append((words, kind, Path(path).name))
+    )
+    pages.draw(
+        "![a](docs/results/one-2.svg)\n\n<!-- chart one-2 classmix -->\n![b](docs/results/one-2-curves.svg)\n"
+    )
+    assert drawn == [("one-2", "--chart", "one-2.svg"), ("one-2 classmix", "--curves", "one-2-curves.svg")]
+
+
 def test_a_table_that_says_something_else_is_noticed(pages) -> None:
     page = "a\n<!-- table cityscapes-20 classmix -->\n\n| invented |\n\n<!-- end -->\nb\n"
     filled = pages.filled(page)
