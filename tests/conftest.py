@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable
 
 # Tests run in parallel processes; more threads each would only make them wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -24,6 +26,24 @@ REPOSITORY = Path(__file__).parents[1]
 @pytest.fixture(scope="session")
 def repository() -> Path:
     return REPOSITORY
+
+
+@pytest.fixture(scope="session")
+def processor_seconds() -> Callable[..., float]:
+    """`processor_seconds(action)`: the least of a few runs, which other programs disturb least.
+
+    Even that differs between machines and moments: compare it with another measured in the same test.
+    """
+
+    def measure(action: Callable[[], object], *, runs: int = 3) -> float:
+        seconds = []
+        for _ in range(runs):
+            start = time.process_time()
+            action()
+            seconds.append(time.process_time() - start)
+        return min(seconds)
+
+    return measure
 
 
 @pytest.fixture(scope="session")

@@ -86,26 +86,42 @@ def test_knowing_where_in_the_picture_one_is_helps_more_than_nothing(train: Draw
 
 
 MEASURE = """
+import io
 import time
+from statistics import median
+from PIL import Image
 from recoseg.data.scenes import Scenes
 
-def seconds(seed):
-    scenes = Scenes(num_train=64, seed=seed)
-    start = time.process_time()
-    for key in scenes.keys("train"):
+scenes = Scenes(num_train=65, seed=101)
+first, *others = scenes.keys("train")
+picture = Image.fromarray(scenes.image(first).permute(1, 2, 0).numpy())
+
+def draw(keys):
+    for key in keys:
         scenes.image(key)
         scenes.labels(key)
+
+def write_and_read(keys):
+    for _ in keys:
+        file = io.BytesIO()
+        picture.save(file, "png")
+        Image.open(file).load()
+
+def seconds(work, keys):
+    start = time.process_time()
+    work(keys)
     return time.process_time() - start
 
-print(min(seconds(101), seconds(102)))
+parts = [others[start : start + 8] for start in range(0, 64, 8)]  # by turns: a slow moment slows both
+print(median(seconds(draw, part) / seconds(write_and_read, part) for part in parts))
 """
 
 
-def test_sixty_four_images_take_less_than_two_and_a_half_seconds_of_one_core() -> None:
+def test_drawing_an_image_takes_less_than_four_times_as_long_as_its_png() -> None:
     # In a process of its own, which no coverage tool slows down; and in processor time, not by the
     # clock on the wall, because other tests run beside this one.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
     environment |= {"OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-c", MEASURE]
     result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert float(result.stdout) < 2.5
+    assert float(result.stdout) < 4
