@@ -24,11 +24,12 @@ def run(arguments: argparse.Namespace) -> int:
     from rich.table import Table
 
     folders = find_runs([Path(name) for name in arguments.runs or ["runs"]])
-    table = Table(*HEADINGS, box=SIMPLE_HEAD)
+    table = Table(*HEADINGS, box=SIMPLE_HEAD, pad_edge=False)
     for column in table.columns[2:]:
         column.justify = "right"
     for column in table.columns:
-        column.no_wrap = column.header != "best"  # which says on what they were chosen
+        column.no_wrap = column.header not in ("run", "best")  # a path, and on what weights were chosen
+    table.columns[0].overflow, table.columns[0].min_width = "fold", 20
     for folder in folders:
         table.add_row(*status(folder))
     Console().print(table)

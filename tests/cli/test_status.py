@@ -40,6 +40,16 @@ def test_all_runs_below_a_folder_are_listed_with_their_state(recoseg, tmp_path, 
     assert all(len(line) <= 80 for line in outcome.out.splitlines())
 
 
+def test_a_long_path_takes_two_lines_and_leaves_the_other_columns_whole(recoseg, small) -> None:
+    name = "runs/experiments/small/cityscapes-20/reco-classmix/seed-0"
+    assert recoseg("train", "--out", name, *small).code == 0
+    lines = recoseg("status").out.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert "…" not in "".join(lines)
+    assert name in "".join(line.split()[0] for line in lines if line.strip())
+    assert "done" in next(line for line in lines if "runs/exp" in line)
+
+
 def test_runs_can_be_named_one_by_one_and_are_listed_once(recoseg, three) -> None:
     outcome = recoseg("status", "runs/stopped", "runs/done", "runs")
     assert outcome.out.count("runs/done") == 1
