@@ -72,7 +72,7 @@ GRIDS = {
         None,
     ),
     "ceiling": Grid(
-        "What all labels give: the most that few of them could",
+        "All labels, in the same schedule",
         all_of(("supervised",), "cityscapes-all", "camvid-all"),
         "full-labels",
         baseline="supervised",
