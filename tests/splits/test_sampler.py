@@ -145,6 +145,7 @@ def test_a_seed_draws_the_same_on_every_machine() -> None:
 def test_sixteen_times_as_many_images_take_less_than_sixty_times_as_long(processor_seconds) -> None:
     generator = np.random.default_rng(1)
     presence = generator.random((10_000, 21)) < np.geomspace(0.9, 0.01, 21)
+    assert len(sample(presence, labels=600, min_classes=3)) == 600
 
     def seconds(images: int) -> float:
         return processor_seconds(
