@@ -1,0 +1,113 @@
+"""A small world to plant faults in; a planted fault must lead to one clear line, and nothing lost."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from recoseg.cli.main import main
+
+NETWORK = """
+from torch import nn
+
+def small(num_classes):
+    return nn.Sequential(nn.Conv2d(3, 4, 3, stride=4, padding=1), nn.ReLU(), nn.Conv2d(4, num_classes, 1))
+"""
+
+
+@dataclass(frozen=True)
+class World:
+    """The current folder of a user: images with labels for some, and a run that was trained on them."""
+
+    path: Path
+
+    @property
+    def photos(self) -> Path:
+        """Four images, three with labels of two classes: `images/p0.png`, `labels/p0.png`, ..."""
+        return self.path / "photos"
+
+    @property
+    def run(self) -> Path:
+        """A finished run on them, of DeepLabV3+ at its smallest."""
+        return self.path / "run"
+
+
+Plant = Callable[[World], object]
+
+
+@pytest.fixture(scope="session")
+def first_world(tmp_path_factory) -> World:
+    """The one that all others are copies of."""
+    world = World(tmp_path_factory.mktemp("world"))
+    generator = np.random.default_rng(0)
+    for kind in ("images", "labels"):
+        (world.photos / kind).mkdir(parents=True)
+    for number in range(4):
+        labels = np.zeros((32, 40), dtype=np.uint8)
+        labels[:, 10 + 5 * number :] = 1
+        image = generator.integers(0, 60, (32, 40, 3)) + labels[..., None] * 90
+        Image.fromarray(image.astype(np.uint8)).save(world.photos / "images" / f"p{number}.png")
+        if number < 3:
+            Image.fromarray(labels).save(world.photos / "labels" / f"p{number}.png")
+    words = [
+        "train", "--data", world.photos, "--out", world.run, "--augment.crop=32", "--model.decoder-width=8",
+        "--model.separable=true", "--train.iterations=2", "--train.labelled-per-step=2",
+        "--train.evaluate-every=1", "--train.log-every=1",
+    ]  # fmt: skip
+    assert main([str(word) for word in words]) == 0
+    return world
+
+
+@pytest.fixture
+def world(first_world, tmp_path, monkeypatch) -> World:
+    """A world of one's own, which is the current folder."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    world = World(tmp_path / "world")
+    shutil.copytree(first_world.path, world.path, symlinks=True)
+    config = world.run / "config.yaml"
+    config.write_text(config.read_text().replace(str(first_world.path), str(world.path)))
+    (world.path / "network.py").write_text(NETWORK)
+    monkeypatch.chdir(world.path)
+    return world
+
+
+@pytest.fixture
+def refused(world, capsys) -> Callable[[Plant, str, str], str]:
+    """`refused(plant, words, says)`: with the fault planted, the command ends with one line that says so."""
+
+    def refused(plant: Plant, words: str, says: str) -> str:
+        plant(world)
+        capsys.readouterr()
+        code = main(words.split())
+        errors = [line for line in capsys.readouterr().err.splitlines() if line]
+        assert code == 1, errors
+        assert len(errors) == 1, errors
+        assert errors[0].startswith("recoseg: ")
+        assert says in errors[0]
+        return errors[0]
+
+    return refused
+
+
+@pytest.fixture
+def survived(world, capsys) -> Callable[[Plant, str, str], str]:
+    """`survived(plant, words, says)`: the command succeeds in spite of the fault, and says this somewhere."""
+
+    def survived(plant: Plant, words: str, says: str) -> str:
+        plant(world)
+        capsys.readouterr()
+        code = main(words.split())
+        captured = capsys.readouterr()
+        assert code == 0, captured.err
+        printed = " ".join((captured.out + captured.err).split())
+        assert says in printed
+        return printed
+
+    return survived
