@@ -16,6 +16,9 @@ import pytest
 import torch
 from hypothesis import settings
 
+from recoseg.errors import UserError
+from recoseg.train.sixteen_bits import require_sixteen_bits
+
 torch.set_num_threads(1)
 settings.register_profile("recoseg", deadline=None, max_examples=50, derandomize=True)
 settings.load_profile("recoseg")
@@ -44,6 +47,24 @@ def processor_seconds() -> Callable[..., float]:
         return min(seconds)
 
     return measure
+
+
+@pytest.fixture
+def needs_16_bits(pytestconfig, monkeypatch) -> Callable[[str], None]:
+    """`needs_16_bits("bfloat16")`: skips where this CPU has no such convolutions.
+
+    Elsewhere it lets commands know, so that they need not try.
+    """
+    home = pytestconfig.cache.mkdir("users_cache")
+
+    def need(name: str) -> None:
+        try:
+            require_sixteen_bits(getattr(torch, name), cache=home / "recoseg")
+        except UserError as error:
+            pytest.skip(str(error))
+        monkeypatch.setenv("XDG_CACHE_HOME", str(home))
+
+    return need
 
 
 @pytest.fixture(scope="session")
