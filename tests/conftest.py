@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 # Tests run in parallel processes; more threads each would only make them wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "agg")
+# Dozens of child processes import recoseg: it is compiled once, also for users who want no .pyc files.
+os.environ["PYTHONDONTWRITEBYTECODE"] = ""
 
 from pathlib import Path
 
@@ -19,6 +22,7 @@ from hypothesis import settings
 from recoseg.errors import UserError
 from recoseg.train.sixteen_bits import require_sixteen_bits
 
+sys.dont_write_bytecode = False
 torch.set_num_threads(1)
 settings.register_profile("recoseg", deadline=None, max_examples=50, derandomize=True)
 settings.load_profile("recoseg")
@@ -29,6 +33,14 @@ REPOSITORY = Path(__file__).parents[1]
 @pytest.fixture(scope="session")
 def repository() -> Path:
     return REPOSITORY
+
+
+@pytest.fixture(scope="session", autouse=True)
+def files_that_are_not_forced_onto_the_disk() -> Iterator[None]:
+    """No test cuts the power, and waiting for the disk takes a third of a small run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -49,10 +51,10 @@ def recoseg(capsys, monkeypatch, tmp_path):
 
 @pytest.fixture(scope="session")
 def tiny() -> list[str]:
-    """Settings that make a whole training run a matter of a second or two."""
+    """Settings of a run of a second with a real network."""
     return [
         "--data.height=32", "--data.width=32", "--data.num-train=6", "--data.num-val=2",
-        "--augment.crop=32", "--model.decoder-width=8", "--model.separable=true",
+        "--augment.crop=32", "--model.encoder=resnet10_small", "--model.decoder-width=8",
         "--train.iterations=4", "--train.labelled-per-step=2",
         "--train.evaluate-every=2", "--train.log-every=1",
     ]  # fmt: skip
@@ -103,6 +105,29 @@ def small(tmp_path) -> list[str]:
 
 
 @pytest.fixture(scope="session")
+def runs_of_before() -> dict[tuple[str, ...], Path]:
+    return {}
+
+
+@pytest.fixture
+def trained_run(recoseg, tmp_path, tmp_path_factory, runs_of_before) -> Callable[..., Path]:
+    """`trained_run("run", *small)`: a copy of a finished run, which is trained once for all tests.
+
+    For tests of what is done with a run, on data that does not lie in a folder of the test.
+    """
+
+    def copy(name: str, *words: str) -> Path:
+        if (name, *words) not in runs_of_before:
+            outcome = recoseg("train", "--out", name, *words)
+            assert outcome.code == 0, outcome.err
+            kept = tmp_path_factory.mktemp("trained") / "run"
+            runs_of_before[name, *words] = shutil.move(tmp_path / name, kept)
+        return shutil.copytree(runs_of_before[name, *words], tmp_path / name)
+
+    return copy
+
+
+@pytest.fixture(scope="session")
 def classmix_and_contrast() -> list[str]:
     """The paper's method, with a threshold that an untrained teacher passes and a contrast of few pixels."""
     return [
@@ -144,6 +169,10 @@ class Trial:
         self.change("small_network.py", "nn.ReLU()", "Slow()")
         self.change("trial_scenes.yaml", "iterations: 6, ", "iterations: 60, ")
         self.change("trial_scenes.yaml", "evaluate_every: 2, ", "evaluate_every: 10, ")
+
+    def hurry(self) -> None:
+        """The same steps without waiting, for what comes after the interruption."""
+        (self.path / "small_network.py").write_text(SMALL_NETWORK)
 
     def run_folder(self, row: str, runs: str = "runs") -> Path:
         return self.path / runs / "trial" / "scenes-10" / row / "seed-0"
@@ -193,15 +222,60 @@ def trial(tmp_path, small) -> Trial:
     return Trial(tmp_path)
 
 
+@pytest.fixture
+def in_process(monkeypatch) -> list[list[str]]:
+    """Commands of cells run in this process: no imports of seconds. Returns the list of what was run.
+
+    What is said while one of them is at work may be in its log: their outputs are one.
+    """
+    from recoseg.cli.experiment_kinds.run import in_this_process
+    from recoseg.experiments.execute import execute
+    from recoseg.experiments.local import LocalWorkers
+
+    ran = []
+
+    def run(self, cell):
+        def start(command, log):
+            ran.append(command[:2])
+            return in_this_process(command, log)
+
+        return execute(cell, start, threads=self.threads)
+
+    monkeypatch.setattr(LocalWorkers, "run", run)
+    return ran
+
+
+@pytest.fixture(scope="session")
+def scores_of_before() -> dict[str, dict[str, Any]]:
+    return {}
+
+
+@pytest.fixture
+def whole_scores(recoseg, trial, in_process, scores_of_before) -> Callable[[str], dict[str, Any]]:
+    """`whole_scores(row)` of a trial that lasts longer, where nothing interrupts it; trained once for all."""
+
+    def scores(row: str) -> dict[str, Any]:
+        if row not in scores_of_before:
+            trial.hurry()
+            outcome = recoseg(*trial.words, "whole", "--only", row)
+            assert outcome.code == 0, outcome.out + outcome.err
+            scores_of_before[row] = trial.scores(row, "whole")
+            assert scores_of_before[row]["iterations"] == 60
+        return scores_of_before[row]
+
+    return scores
+
+
 @dataclass
 class Background:
     """A command that runs as a process of its own, with all that it starts in a group of its own."""
 
     process: subprocess.Popen[str]
+    heard: bytes = b""
 
     def wait(self, seconds: float = 120) -> Outcome:
         out, err = self.process.communicate(timeout=seconds)
-        return Outcome(self.process.returncode, out, err)
+        return Outcome(self.process.returncode, self.heard.decode() + out, err)
 
     def signal_all(self, number: signal.Signals) -> None:
         """As a terminal does for Ctrl-C, and a cluster for SIGTERM."""
@@ -214,6 +288,18 @@ class Background:
             assert self.process.poll() is None, self.wait()
             assert time.monotonic() < deadline, "it did not happen in time"
             time.sleep(0.01)
+
+    def wait_for_words(self, words: str) -> None:
+        """Until it has printed them."""
+        assert self.process.stdout is not None
+        pipe = self.process.stdout.fileno()
+
+        def said() -> bool:
+            if select.select([pipe], [], [], 0)[0]:
+                self.heard += os.read(pipe, 2**16)
+            return words.encode() in self.heard
+
+        self.wait_for(said)
 
 
 @pytest.fixture
