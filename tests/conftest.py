@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import multiprocessing.context
 import os
 import sys
 import time
@@ -40,6 +42,20 @@ def files_that_are_not_forced_onto_the_disk() -> Iterator[None]:
     """No test cuts the power, and waiting for the disk takes a third of a small run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def processes_that_need_not_import_torch() -> Iterator[None]:
+    """Where we start processes by "spawn", tests get theirs from a server that has imported all there is.
+
+    They too begin with nothing of ours but what is pickled for them. Commands that tests run as processes of
+    their own do start their children by "spawn".
+    """
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload(["torch.distributed", "torch._dynamo", "recoseg.builders.runs"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(multiprocessing.context._concrete_contexts, "spawn", server)
         yield
 
 

@@ -10,9 +10,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,17 @@ import pytest
 from PIL import Image
 
 from recoseg.cli.main import main
+from recoseg.data.scenes.scene import draw_scene
+
+draw_once = cache(draw_scene)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def scenes_that_are_drawn_once() -> Iterator[None]:
+    """Nearly all runs here are on the same few: drawing them takes half of such a run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("recoseg.data.scenes.dataset.draw_scene", draw_once)
+        yield
 
 
 @dataclass(frozen=True)
