@@ -59,6 +59,27 @@ def processes_that_need_not_import_torch() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def measured_by_coverage() -> Iterator[dict[str, str]]:
+    """What makes child processes measure their coverage, which takes them half as long again.
+
+    Most do nothing that is not measured in this process too, so they are let off; see `covered_children`.
+    """
+    names = [name for name in os.environ if name.startswith("COVERAGE_PROCESS")]
+    with pytest.MonkeyPatch.context() as patch:
+        variables = {name: os.environ[name] for name in names}
+        for name in names:
+            patch.delenv(name)
+        yield variables
+
+
+@pytest.fixture
+def covered_children(measured_by_coverage, monkeypatch) -> None:
+    """For tests of code that runs in processes of its own only."""
+    for name, value in measured_by_coverage.items():
+        monkeypatch.setenv(name, value)
+
+
 @pytest.fixture(scope="session")
 def processor_seconds() -> Callable[..., float]:
     """`processor_seconds(action)`: the least of a few runs, which other programs disturb least.

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
+import runpy
 import select
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from multiprocessing.connection import Connection
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -162,11 +166,26 @@ class Slow(nn.ReLU):
 """
 
 
+@pytest.fixture
+def slow_steps(tmp_path, small) -> Callable[[float], None]:
+    """`slow_steps(0.05)`: each step of `small` takes so many seconds more: there is time to do something."""
+
+    def wait(seconds: float) -> None:
+        text = SMALL_NETWORK
+        if seconds:
+            text = text.replace("from torch import nn\n", SLOW_LAYER.format(seconds))
+            text = text.replace("nn.ReLU()", "Slow()")
+        (tmp_path / "small_network.py").write_text(text)
+
+    return wait
+
+
 @dataclass(frozen=True)
 class Trial:
     """The grid `scenes` in a profile of half a second a run, and what its first seed has left behind."""
 
     path: Path
+    slow_steps: Callable[[float], None]
     words = ("experiments", "run", "scenes", "--profile", "trial.yaml", "--seeds", "0", "--runs")
 
     def change(self, name: str, before: str, after: str) -> None:
@@ -177,14 +196,9 @@ class Trial:
 
     def last_longer(self, seconds: float = 0.05) -> None:
         """60 steps of so many seconds and more each, so that there is a middle to be interrupted in."""
-        self.change("small_network.py", "from torch import nn\n", SLOW_LAYER.format(seconds))
-        self.change("small_network.py", "nn.ReLU()", "Slow()")
+        self.slow_steps(seconds)
         self.change("trial_scenes.yaml", "iterations: 6, ", "iterations: 60, ")
         self.change("trial_scenes.yaml", "evaluate_every: 2, ", "evaluate_every: 10, ")
-
-    def hurry(self) -> None:
-        """The same steps without waiting, for what comes after the interruption."""
-        (self.path / "small_network.py").write_text(SMALL_NETWORK)
 
     def run_folder(self, row: str, runs: str = "runs") -> Path:
         return self.path / runs / "trial" / "scenes-10" / row / "seed-0"
@@ -217,7 +231,7 @@ class Trial:
 
 
 @pytest.fixture
-def trial(tmp_path, small) -> Trial:
+def trial(tmp_path, slow_steps) -> Trial:
     """A grid in the folder of `recoseg` and `background`."""
     (tmp_path / "trial_scenes.yaml").write_text(
         "data: {name: scenes, height: 32, width: 32, num_train: 16, num_val: 3}\n"
@@ -231,7 +245,7 @@ def trial(tmp_path, small) -> Trial:
         "contrast: {contrast.trust_above: 0.05, contrast.num_queries: 8, contrast.num_keys: 16,\n"
         "           contrast.feature_channels: 8}\n"
     )
-    return Trial(tmp_path)
+    return Trial(tmp_path, slow_steps)
 
 
 @pytest.fixture
@@ -268,7 +282,7 @@ def whole_scores(recoseg, trial, in_process, scores_of_before) -> Callable[[str]
 
     def scores(row: str) -> dict[str, Any]:
         if row not in scores_of_before:
-            trial.hurry()
+            trial.slow_steps(0)
             outcome = recoseg(*trial.words, "whole", "--only", row)
             assert outcome.code == 0, outcome.out + outcome.err
             scores_of_before[row] = trial.scores(row, "whole")
@@ -278,11 +292,59 @@ def whole_scores(recoseg, trial, in_process, scores_of_before) -> Callable[[str]
     return scores
 
 
+class Forked:
+    """A command in a process that has imported torch already, as a `subprocess.Popen` of few words."""
+
+    def __init__(self, words: list[str], folder: Path, environment: dict[str, str]) -> None:
+        server = multiprocessing.get_context("forkserver")
+        (self.stdout, out), (self.stderr, err) = server.Pipe(duplex=False), server.Pipe(duplex=False)
+        self.process = server.Process(target=run_command, args=(words, str(folder), environment, out, err))
+        self.process.start()
+        self.pid, self.terminate = self.process.pid, self.process.terminate
+        for pipe in (out, err):
+            pipe.close()
+
+    def poll(self) -> int | None:
+        return self.process.exitcode
+
+    returncode = property(poll)
+
+    def communicate(self, timeout: float) -> tuple[str, str]:
+        """All that it and its children say."""
+        said = {self.stdout.fileno(): b"", self.stderr.fileno(): b""}
+        deadline, open_pipes = time.monotonic() + timeout, list(said)
+        while open_pipes:
+            ready = select.select(open_pipes, [], [], max(0.0, deadline - time.monotonic()))[0]
+            if not ready:
+                raise subprocess.TimeoutExpired("recoseg", timeout)
+            for pipe in ready:
+                said[pipe] += (more := os.read(pipe, 2**16))
+                if not more:
+                    open_pipes.remove(pipe)
+        self.process.join()
+        out, err = (text.decode() for text in said.values())
+        return out, err
+
+
+def run_command(words: list[str], folder: str, environment: dict[str, str], *outputs: Connection) -> None:
+    """What a forked process does: as `python -m recoseg` in that folder, with a group of its own."""
+    os.setsid()
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    for number, pipe in enumerate(outputs, start=1):
+        os.dup2(pipe.fileno(), number)
+        pipe.close()
+    sys.path.insert(0, folder)
+    sys.argv = ["recoseg", *words]
+    runpy.run_module("recoseg", run_name="__main__", alter_sys=True)
+
+
 @dataclass
 class Background:
     """A command that runs as a process of its own, with all that it starts in a group of its own."""
 
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[str] | Forked
     heard: bytes = b""
 
     def wait(self, seconds: float = 120) -> Outcome:
@@ -316,18 +378,32 @@ class Background:
 
 @pytest.fixture
 def background(tmp_path):
-    """`background("train", ...)` in the folder of `recoseg`, under torchrun with `processes` over 1."""
+    """`background("train", ...)` in the folder of `recoseg`, under torchrun with `processes` over 1.
+
+    `quick` for tests of what a process leaves behind, rather than how it begins and ends.
+    """
     started: list[Background] = []
 
-    def start(*words: object, processes: int = 1, torchrun: tuple[str, ...] = ()) -> Background:
+    def start(
+        *words: object,
+        processes: int = 1,
+        torchrun: tuple[str, ...] = (),
+        quick: bool = False,
+        variables: Mapping[str, str] = MappingProxyType({}),
+    ) -> Background:
+        command = [str(word) for word in words]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "80", **variables}
+        if quick:
+            started.append(Background(Forked(command, tmp_path, environment)))
+            return started[-1]
         launcher = [sys.executable, "-m"]
         if processes > 1:
             launcher += ["torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
             launcher += [*torchrun, "-m"]
         process = subprocess.Popen(
-            [*launcher, "recoseg", *(str(word) for word in words)],
+            [*launcher, "recoseg", *command],
             cwd=tmp_path,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "80"},
+            env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -16,7 +16,7 @@ TWO = ("--only", "supervised", "reco-classmix", "--workers", "2")
 
 
 def test_a_run_whose_worker_is_killed_goes_on_in_another_and_none_is_trained_twice(
-    background, trial, whole_scores
+    covered_children, background, trial, whole_scores
 ) -> None:
     pytest.importorskip("ray", reason="needs the package ray")
     trial.last_longer()

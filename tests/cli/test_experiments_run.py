@@ -33,11 +33,13 @@ def test_a_grid_is_done_and_a_finished_one_runs_nothing_again(recoseg, trial, in
     assert again.out.splitlines()[-1] == "3 of 3 runs done"
 
 
-def test_a_run_that_another_command_trains_is_waited_for(recoseg, background, trial, in_process) -> None:
+def test_a_run_that_another_command_trains_is_waited_for(
+    covered_children, recoseg, background, trial, in_process
+) -> None:
     """Two grids may share runs."""
     trial.last_longer(seconds=0.03)
     words = (*trial.words, "runs", "--only", "classmix")
-    first = background(*words)
+    first = background(*words, quick=True)
     first.wait_for(lambda: trial.losses("classmix"))
     for outcome in (recoseg(*words), first.wait(300)):
         assert (outcome.code, outcome.err) == (0, ""), outcome.out
@@ -131,7 +133,7 @@ def test_an_interrupted_grid_goes_on_to_the_end_that_it_would_have_had(
     recoseg, background, trial, in_process, whole_scores, number
 ) -> None:
     trial.last_longer()
-    run = background(*trial.words, "runs", *TWO, "--workers", "2")
+    run = background(*trial.words, "runs", *TWO, "--workers", "2", quick=True)
     run.wait_for(lambda: len(trial.losses("supervised")) >= 13)
     run.signal_all(number)
     outcome = run.wait()
@@ -149,7 +151,7 @@ def test_an_interrupted_grid_goes_on_to_the_end_that_it_would_have_had(
     reached = len(trial.losses("supervised"))
     assert 13 <= reached < 60
 
-    trial.hurry()
+    trial.slow_steps(0)
     assert recoseg(*trial.words, "runs", *TWO).code == 0
     assert trial.restarts("supervised") == [reached]  # nothing that was done was done again
     for row in ("supervised", "reco-classmix"):

@@ -41,10 +41,18 @@ def test_a_run_killed_twice_ends_as_if_it_had_never_been(
     assert recoseg("train", "--out", "whole", *settings).code == 0
     draws = random.Random(6)
     first = kill_at(
-        background("train", "--out", "cut", *settings), tmp_path / "cut", lines, 4, draws.uniform(0, 0.1)
+        background("train", "--out", "cut", *settings, quick=True),
+        tmp_path / "cut",
+        lines,
+        4,
+        draws.uniform(0, 0.1),
     )
     second = kill_at(
-        background("train", "--resume", "cut"), tmp_path / "cut", lines, first + 4, draws.uniform(0, 0.1)
+        background("train", "--resume", "cut", quick=True),
+        tmp_path / "cut",
+        lines,
+        first + 4,
+        draws.uniform(0, 0.1),
     )
     assert 4 <= first < second < 40
     assert recoseg("train", "--resume", "cut").code == 0
