@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from recoseg.data.base import SUBSETS
 from recoseg.data.files import Entry
 from recoseg.data.image_files import image_suffixes
+from recoseg.data.list_files import numbered_lines, spelled_key
 from recoseg.data.problem import Problem
 from recoseg.errors import UserError
 
@@ -123,7 +124,7 @@ def read_list(path: Path, images: Mapping[str, Path]) -> tuple[tuple[str, ...], 
     for number, line in numbered_lines(path):
         key = match_key(line, images)
         if key is None:
-            where = f"{path}, line {number}: {line}"
+            where = f"{path}, line {number}: {line.strip()}"
             problems.append(
                 Problem(where, "names no file in images/", "restore the image, or remove the line")
             )
@@ -134,19 +135,15 @@ def read_list(path: Path, images: Mapping[str, Path]) -> tuple[tuple[str, ...], 
     return tuple(keys), problems
 
 
-def numbered_lines(path: Path) -> Iterable[tuple[int, str]]:
-    """Lines that say something, with their number; `#` starts a comment line."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")  # Windows editors put a mark in front
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot read the list {path} ({error}); save it as plain UTF-8 text") from None
-    lines = ((number, line.strip()) for number, line in enumerate(text.splitlines(), start=1))
-    return [(number, line) for number, line in lines if line and not line.startswith("#")]
-
-
 def match_key(line: str, images: Mapping[str, Path]) -> str | None:
-    """The key that `a/b`, `a/b.jpg`, `images/a/b.jpg` or `a\\b` in a list means; None for no image."""
-    name = PurePosixPath(line.replace("\\", "/"))
+    """The key that `a/b`, `a/b.jpg`, `images/a/b.jpg` or `a\\b` in a list means; None for no image.
+
+    A key in quotes, and one that is there letter by letter, is meant before any of these.
+    """
+    for exact in (spelled_key(line), line):
+        if exact in images:
+            return exact
+    name = PurePosixPath(line.strip().replace("\\", "/"))
     names = [name]
     if name.parts[0] == "images":
         names.append(name.relative_to("images"))
