@@ -34,11 +34,11 @@ class FolderListing:
 
 def scan_folder(root: Path) -> FolderListing:
     """Everything in the folder `root`, with all that is wrong; raises only if there are no images at all."""
-    images, image_problems = index_files(image_folder(root))
+    images, image_problems = index_files(image_folder(root), once=True)
     if not images:
         suffixes = "jpg, png, webp, tif and whatever else Pillow reads"
         raise UserError(f"{root / 'images'} holds no images ({suffixes}); put your images there")
-    labels, label_problems = index_files(root / "labels")
+    labels, label_problems = index_files(root / "labels", once=False)  # images may share labels
     problems = image_problems + label_problems + pairing_problems(root, images, labels)
     lists: dict[str, tuple[str, ...]] = {}
     for subset in SUBSETS:
@@ -63,11 +63,16 @@ def image_folder(root: Path) -> Path:
     return images
 
 
-def index_files(folder: Path) -> tuple[dict[str, Path], list[Problem]]:
-    """Image files at any depth by key, sorted, and the files whose stem another one already has."""
+def index_files(folder: Path, *, once: bool) -> tuple[dict[str, Path], list[Problem]]:
+    """Image files at any depth by key, sorted, and the files whose stem another one already has.
+
+    With `once`, a folder that several links lead to is one folder: an image in it is one image.
+    """
+    below = look_below(folder, once=once)
     files: dict[str, Path] = {}
-    problems = []
-    for path in walk(folder):
+    what, remedy = "a link to a folder that is counted already", "remove the link"
+    problems = [Problem(str(path), what, remedy, fatal=False) for path in below.left_out]
+    for path in below.images:
         key = path.relative_to(folder).with_suffix("").as_posix()
         if key in files:
             what = f"has the same stem as {files[key].name}, so labels and lists cannot tell them apart"
@@ -77,17 +82,51 @@ def index_files(folder: Path) -> tuple[dict[str, Path], list[Problem]]:
     return dict(sorted(files.items())), problems
 
 
-def walk(folder: Path) -> list[Path]:
-    """Files below `folder` that look like images by their suffix, sorted; hidden files are left out."""
-    if not folder.is_dir():
-        return []
-    suffixes = image_suffixes()
-    found = []
-    for place, folders, names in os.walk(folder, onerror=raise_unreadable, followlinks=True):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        visible = (name for name in names if not name.startswith(".") and name not in JUNK)
-        found += [Path(place, name) for name in visible if Path(name).suffix.lower() in suffixes]
-    return sorted(found, key=lambda path: path.as_posix())
+@dataclass(frozen=True)
+class Below:
+    """What lies below a folder, at any depth and sorted; hidden files and folders are left out."""
+
+    images: list[Path]  # files that look like images by their suffix
+    folders: list[Path]  # itself as well
+    left_out: list[Path]  # links to folders that are counted already
+
+
+def look_below(folder: Path, *, once: bool = True) -> Below:
+    """Every folder once, by its own name rather than that of a link to it.
+
+    Unless `once`, several links may lead to one folder. A link that leads back to a folder in which it lies
+    is never followed: there would be no end to it.
+    """
+    images, folders, left_out = [], [], []
+    above = {str(folder): frozenset(identity(parent) for parent in folder.resolve().parents)}
+    seen: set[tuple[int, int]] = set()
+    waiting = [str(folder)] if folder.is_dir() else []
+    while waiting:  # links wait for all that is not reached through them
+        for place, names, files in os.walk(waiting.pop(0), onerror=raise_unreadable, followlinks=False):
+            this = identity(place)
+            if this in above[place] or (once and this in seen):
+                left_out.append(Path(place))
+                names.clear()
+                continue
+            seen.add(this)
+            folders.append(Path(place))
+            images += [Path(place, name) for name in files if looks_like_image(name)]
+            names[:] = sorted(name for name in names if not name.startswith("."))
+            inner = [os.path.join(place, name) for name in names]  # noqa: PTH118 (as os.walk will call them)
+            above |= dict.fromkeys(inner, above[place] | {this})
+            waiting += [path for path in inner if os.path.islink(path)]  # noqa: PTH114
+    return Below(*(sorted(paths, key=Path.as_posix) for paths in (images, folders, left_out)))
+
+
+def identity(folder: str | Path) -> tuple[int, int]:
+    """The same for a folder whatever it is called."""
+    status = os.stat(folder)  # noqa: PTH116
+    return status.st_dev, status.st_ino
+
+
+def looks_like_image(name: str) -> bool:
+    hidden = name.startswith(".") or name in JUNK
+    return not hidden and Path(name).suffix.lower() in image_suffixes()
 
 
 def raise_unreadable(error: OSError) -> None:
