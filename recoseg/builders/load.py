@@ -15,6 +15,7 @@ from recoseg.builders.runs import feature_channels
 from recoseg.builders.training import choose_device
 from recoseg.config.load import load as load_config
 from recoseg.config.settings import RunConfig
+from recoseg.data.problem import FileError
 from recoseg.errors import UserError
 from recoseg.models.base import SegmentationNetwork
 from recoseg.models.weights import load_weights
@@ -72,6 +73,8 @@ def trained_network(folder: RunFolder, *, weights: str = "last") -> TrainedNetwo
     assert isinstance(network, SegmentationNetwork)
     try:
         load_weights(network, file, strict=True)
+    except FileError:
+        raise
     except UserError as error:
         raise UserError(
             f"not the weights of a network of {len(classes)} classes as in {folder.config}: {error}"
