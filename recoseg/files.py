@@ -1,13 +1,25 @@
-"""Writing files so that a reader, or a run that is resumed, never meets half of one."""
+"""Writing files so that nobody ever meets half of one, and reading none that may never say anything."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+LONGEST_PREFIX = 40
+"""Letters of a file's name in its temporary name, which would else be too long before the name itself is."""
+
+NO_FILES = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
@@ -19,7 +31,8 @@ def write_whole(path: Path, content: bytes | str) -> None:
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """An empty file beside `path`, to be filled: it takes that name in the end, or goes if anything fails."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    prefix = f".{path.name[:LONGEST_PREFIX]}."
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=prefix, suffix=".part")
     temporary = Path(name)
     try:
         yield temporary
@@ -31,6 +44,19 @@ def whole_file(path: Path) -> Iterator[Path]:
         raise
     finally:
         os.close(descriptor)
+
+
+def regular(path: Path) -> Path:
+    """The path of a file, to be opened; an OSError for a pipe and the like, which may never say anything."""
+    kind = NO_FILES.get(stat.S_IFMT(path.stat().st_mode))
+    if kind is not None:
+        raise OSError(errno.ENXIO, f"{kind}, not a file", str(path))
+    return path
+
+
+def real(path: Path) -> Path:
+    """Absolute and without links; those that lead round in a circle stay, which `resolve` would fall over."""
+    return Path(os.path.realpath(path))
 
 
 def digest(path: Path) -> str:

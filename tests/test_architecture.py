@@ -57,6 +57,14 @@ def test_only_trainer_and_evaluator_choose_where_tensors_live() -> None:
     assert not [path for path in FILES if ".cuda()" in path.read_text(encoding="utf-8")]
 
 
+def test_what_commands_print_goes_through_one_console() -> None:
+    """Rich takes square brackets in the names of images, classes and runs for markup unless told not to."""
+    makers = [
+        path for path in FILES if part_of(path) == "cli" and " Console(" in path.read_text(encoding="utf-8")
+    ]
+    assert [path.name for path in makers] == ["terminal.py"]
+
+
 def test_the_order_check_sees_an_import_that_points_the_wrong_way(tmp_path: Path) -> None:
     bad = tmp_path / "bad.py"
     bad.write_text("def f():\n    from recoseg.cli.main import main\n    return main\n")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from recoseg.splits.split_file import LabelSplit
 
 TAKES_SETTINGS = True
+SAVES_MEMORY = "fewer processes need less: --workers 1"
 OPTIONS = ("--dataset", "--split", "--picture", "--image", "--force", "--workers")
 
 
@@ -38,10 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from recoseg import config as configs
     from recoseg.builders.data import build_dataset, class_counter
+    from recoseg.cli.terminal import new_console
     from recoseg.splits.split_file import LabelSplit
 
     settings = data_settings(arguments, OPTIONS)
@@ -50,18 +50,18 @@ def run(arguments: argparse.Namespace) -> int:
     split = LabelSplit.load(Path(arguments.split)) if arguments.split else None
     if split:
         split.check_fits(dataset)
-    console = Console(highlight=False)
-    with progress_of(Console(stderr=True), doing="reading labels") as progress:
+    console = new_console()
+    with progress_of(new_console(stderr=True), doing="reading labels") as progress:
         counter = class_counter(num_workers=arguments.workers, progress=progress)
         table = split_table(dataset, split, counter) if split else dataset_table(dataset, counter)
         if arguments.picture:
             draw(Path(arguments.picture), dataset, split, counter, arguments.image)
     show_subsets(dataset, console)
     if split:
-        console.print(f"split: {summary(split)}", markup=False)
+        console.print(f"split: {summary(split)}")
     console.print(table)
     if arguments.picture:
-        console.print(f"picture: {arguments.picture}", markup=False, soft_wrap=True)
+        console.print(f"picture: {arguments.picture}", soft_wrap=True)
     return 0
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 TAKES_SETTINGS = True
 KEEPS_MEMORY = True
+SAVES_MEMORY = "large images need less in parts: --window 512"
+MOST_LETTERS = 40  # of the data's name in that of a file
 BOUNDARY_OPTIONS = ("dilation", "tolerance", "band")
 
 
@@ -63,12 +65,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from recoseg.builders.evaluation import build_exam
     from recoseg.cli.check import progress_of
     from recoseg.cli.score_table import show
     from recoseg.cli.split import require_writable
+    from recoseg.cli.terminal import new_console
     from recoseg.train.run_folder import RunFolder
 
     words = data_words(arguments)
@@ -79,12 +80,12 @@ def run(arguments: argparse.Namespace) -> int:
         raise UserError("--force has no effect without --out")
     folder = RunFolder.open(Path(arguments.run_folder))
     exam = build_exam(folder, weights=arguments.weights, data_words=words, subset=arguments.subset)
-    with progress_of(Console(stderr=True), doing="evaluating", did="evaluated") as progress:
+    with progress_of(new_console(stderr=True), doing="evaluating", did="evaluated") as progress:
         evaluation = exam.taken(protocol, rule, progress=progress)
     out = Path(arguments.out) if arguments.out else folder.evaluations / file_name(exam, protocol, rule)
     out.parent.mkdir(exist_ok=True)
     evaluation.save(out)
-    console = Console(highlight=False, markup=False)
+    console = new_console()
     show(evaluation, console, run=folder.path)
     console.print(f"scores: {out}", soft_wrap=True)
     return 0
@@ -139,7 +140,7 @@ def file_name(exam: Exam, protocol: Protocol, rule: BoundaryRule | None) -> str:
     parts = [exam.subset, *(["best"] if exam.weights == "best" else [])]
     if exam.is_other_data:
         digest = hashlib.sha256(json.dumps(exam.data, sort_keys=True).encode()).hexdigest()[:8]
-        parts.append(f"{Path(exam.data.get('root', exam.dataset.name)).name}-{digest}")
+        parts.append(f"{Path(exam.data.get('root', exam.dataset.name)).name[:MOST_LETTERS]}-{digest}")
     parts += differing(protocol, Protocol())
     parts += differing(rule, BoundaryRule()) if rule else ["no-boundary"]
     return "_".join(parts) + ".json"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recoseg.errors import UserError
+from recoseg.files import real
 from recoseg.lookup import did_you_mean
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def chosen_cells(
         grid,
         chosen_profile(arguments),
         seeds=grid.seeds,
-        out=Path(arguments.runs).resolve(),
+        out=real(Path(arguments.runs)),
         data=data,
         lists=lists,
     )

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 NUM_REAL_IMAGES = 4
 
+SAVES_MEMORY = "a size of its own needs less: --size 256x256"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="RUN", help="a run folder")

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import NoReturn
 
-from recoseg.errors import UserError
+from recoseg.errors import UserError, is_shortage
 from recoseg.kept_memory import keep_freed_memory
 from recoseg.lookup import did_you_mean
+from recoseg.words import is_text, printable
 
 COMMANDS = {
     "demo": "recoseg.cli.demo",
@@ -31,16 +32,16 @@ COMMANDS = {
 }
 """name -> module: its docstring's first line is its help, and it has `add_arguments(parser)` and
 `run(arguments) -> exit code`. With `TAKES_SETTINGS` it takes settings of a run too; with `KEEPS_MEMORY` it
-does one step after another, which need the same memory.
+does one step after another, which need the same memory; `SAVES_MEMORY` says what helps where that runs out.
 
 These modules import nothing heavy at their top, so that help answers at once.
 """
 
 USER_ERRNOS = {
     errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOENT, errno.ENOTDIR,
-    errno.EISDIR, errno.ENAMETOOLONG, errno.EMFILE,
+    errno.EISDIR, errno.ENAMETOOLONG, errno.EMFILE, errno.ELOOP, errno.ENXIO, errno.EEXIST,
 }  # fmt: skip
-"""Troubles with files that a user can mend: no permission, no space, no such folder."""
+"""Troubles with files that a user can mend: no permission, no space, no such folder, links in a circle."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -71,15 +72,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()  # whoever read our output has gone: nothing to say, nobody to say it to
         return 1
-    except (UserError, OSError) as error:
-        is_ours = isinstance(error, UserError) or error.errno in USER_ERRNOS
-        if debug or not is_ours:
+    except (UserError, OSError, RuntimeError, MemoryError) as error:
+        told = one_line(error, words)
+        if debug or told is None:
             raise
-        print(f"recoseg: {one_line(error)}", file=sys.stderr)
+        print(f"recoseg: {told}", file=sys.stderr)
         return 1
 
 
 def dispatch(words: list[str], *, own_process: bool) -> int:
+    for word in words:
+        if not is_text(word):
+            raise UserError(f"{word!r} is not UTF-8 text: rename what it names")
     parser = Parser(
         prog="recoseg",
         description="Semantic segmentation from very few labels.",
@@ -135,8 +139,16 @@ def version() -> str:
     return f"recoseg {installed_version('recoseg')}"
 
 
-def one_line(error: BaseException) -> str:
-    if isinstance(error, OSError):
+def one_line(error: BaseException, words: Sequence[str]) -> str | None:
+    """What to say of an error to whoever gave these words; None if it is a mistake of ours."""
+    if is_shortage(error):
+        module = sys.modules.get(COMMANDS.get(words[0], "") if words else "")
+        return (
+            f"out of memory; {getattr(module, 'SAVES_MEMORY', 'close other programs, or give it less to do')}"
+        )
+    if isinstance(error, UserError):
+        return printable(" ".join(str(error).split()))
+    if isinstance(error, OSError) and error.errno in USER_ERRNOS:
         where = f"{error.filename}: " if error.filename else ""
-        return f"{where}{error.strerror}"
-    return " ".join(str(error).split())
+        return printable(f"{where}{error.strerror}")
+    return None

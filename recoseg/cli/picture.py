@@ -22,6 +22,7 @@ KINDS = {
 `BESIDE`, endings of other files that it writes beside the picture."""
 
 KEEPS_MEMORY = True
+SAVES_MEMORY = "fewer or smaller images, and runs one by one, need less"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

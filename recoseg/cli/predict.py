@@ -24,6 +24,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recoseg.words import printable
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from recoseg.predict.predictor import Predictor
 
 SECONDS_BETWEEN_LINES = 5.0
+
+SAVES_MEMORY = "large images need less in parts: --window 512; --resume goes on with those that are left"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -78,9 +82,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """1 if any image could not be read."""
-    from rich.console import Console
-
     from recoseg.builders.load import load, weights_file
+    from recoseg.cli.terminal import new_console
     from recoseg.files import digest
     from recoseg.predict.image_list import find_images
     from recoseg.predict.output_folder import OutputFolder
@@ -116,7 +119,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not todo:
         print("nothing is left to do")
         return 0
-    return predict_and_tell(predictor, todo, output, Console(stderr=True, highlight=False))
+    return predict_and_tell(predictor, todo, output, new_console(stderr=True))
 
 
 def predict_and_tell(
@@ -130,7 +133,7 @@ def predict_and_tell(
     with progress_of(console, len(images)) as progress:
         for problem in predict_many(predictor, images, output, progress=progress):
             num_unread += 1
-            console.print(Text(f"left out: {problem}"), soft_wrap=True)
+            console.print(Text(printable(f"left out: {problem}")), soft_wrap=True)
     num_done = len(images) - num_unread
     print(f"{counted(num_done)} labelled, {speed(num_done, start)}: {output.path}")
     if num_unread:

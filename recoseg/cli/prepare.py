@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from recoseg.data.prepare import Prepared, Resize
 
 TAKES_SETTINGS = True
+SAVES_MEMORY = "fewer processes need less: --workers 1; the same command goes on"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,10 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prepares the dataset; 1 if anything had to be left out."""
-    from rich.console import Console
-
     from recoseg.cli.check import progress_of, show_problems
     from recoseg.cli.dataset_words import open_dataset
+    from recoseg.cli.terminal import new_console
     from recoseg.data.prepare import prepare
 
     if arguments.workers < 1:
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     resize = resize_of(arguments)
     dataset = open_dataset(arguments.dataset, arguments.source, arguments.settings)
     try:
-        with progress_of(Console(stderr=True), doing="preparing images", did="prepared") as progress:
+        with progress_of(new_console(stderr=True), doing="preparing images", did="prepared") as progress:
             prepared = prepare(
                 dataset,
                 source=Path(arguments.source),
@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
             )
     except KeyboardInterrupt:
         raise KeyboardInterrupt("stopped; the same command goes on from here") from None
-    console = Console(highlight=False)
+    console = new_console()
     show(prepared, Path(arguments.destination), console)
     if prepared.problems:
         show_problems(prepared.problems, console)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 NUM_PICTURES = 6
 
 KEEPS_MEMORY = True
+SAVES_MEMORY = "fewer pictures need less: --pictures 1"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,14 +47,14 @@ def number_of_pictures(text: str) -> int:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from rich.console import Console
+    from recoseg.cli.terminal import new_console
 
     paths = [Path(path) for path in arguments.runs]
     page = write_report(
         paths,
         Path(arguments.out) if arguments.out else None,
         num_pictures=number_of_pictures(arguments.pictures),
-        console=Console(stderr=True),
+        console=new_console(stderr=True),
     )
     print(f"page: {page}")
     return 0
@@ -68,15 +69,14 @@ def write_report(
     console: Console | None = None,
 ) -> Path:
     """The page about these run folders; returns where it is. `console` shows how far it is."""
-    from rich.console import Console
-
     from recoseg.builders.data import build_dataset, val_keys
+    from recoseg.cli.terminal import new_console
     from recoseg.config.load import load
     from recoseg.report.page import require_replaceable, require_same_classes, write_page
     from recoseg.report.pictures import spread
     from recoseg.train.run_folder import RunFolder
 
-    console = console or Console(quiet=True)
+    console = console or new_console(quiet=True)
     if page is not None:
         require_replaceable(page)
     folders = [RunFolder.open(path) for path in paths]

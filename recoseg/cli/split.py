@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from recoseg.splits.split_file import LabelSplit
 
 TAKES_SETTINGS = True
+SAVES_MEMORY = "fewer processes need less: --workers 1"
 METAVARS = {
     "fraction": "1/8", "pixels": "1|5%", "partition": "NAME", "unlabelled": "10%",
     "labelled_list": "FILE", "unlabelled_list": "FILE",
@@ -52,11 +53,10 @@ def add_workers(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from recoseg import config as configs
     from recoseg.builders.data import build_dataset, build_split
     from recoseg.cli.check import progress_of
+    from recoseg.cli.terminal import new_console
 
     out = Path(arguments.out)
     settings = data_settings(arguments, ["--out", "--force", "--dataset", "--workers", *option_words()])
@@ -65,10 +65,10 @@ def run(arguments: argparse.Namespace) -> int:
     require_workers(arguments.workers)
     config = configs.load(None, [*settings, *asked])
     dataset = build_dataset(config.data)
-    with progress_of(Console(stderr=True), doing="reading labels") as progress:
+    with progress_of(new_console(stderr=True), doing="reading labels") as progress:
         split = build_split(config.split, dataset, num_workers=arguments.workers, progress=progress)
     split.save(out)
-    show(split, out, Console(highlight=False))
+    show(split, out, new_console())
     return 0
 
 
@@ -112,9 +112,9 @@ def show(split: LabelSplit, out: Path, console: Console) -> None:
     console.print(table)
     absent = [name for name, count in split.class_counts.items() if not count]
     if absent:
-        console.print(f"In no labelled image: {', '.join(absent)}.", style="yellow", markup=False)
-    console.print(summary(split), markup=False)
-    console.print(f"split file: {out}", markup=False, soft_wrap=True)
+        console.print(f"In no labelled image: {', '.join(absent)}.", style="yellow")
+    console.print(summary(split))
+    console.print(f"split file: {out}", soft_wrap=True)
 
 
 def summary(split: LabelSplit) -> str:

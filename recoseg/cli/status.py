@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recoseg.words import printable
+
 if TYPE_CHECKING:
     from recoseg.train.run_folder import RunFolder
 
@@ -20,8 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Table
+
+    from recoseg.cli.terminal import new_console
 
     folders = find_runs([Path(name) for name in arguments.runs or ["runs"]])
     table = Table(*HEADINGS, box=SIMPLE_HEAD, pad_edge=False)
@@ -32,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     table.columns[0].overflow, table.columns[0].min_width = "fold", 20
     for folder in folders:
         table.add_row(*status(folder))
-    Console().print(table)
+    new_console().print(table)
     return 0
 
 
@@ -66,7 +69,7 @@ def status(folder: RunFolder) -> tuple[str, ...]:
     chosen = [line["selection"] for line in metrics if line.get("selection")]
     best = max((line["mean_iou"] for line in chosen if line["mean_iou"] is not None), default=None)
     return (
-        str(folder.path),
+        printable(str(folder.path)),
         state,
         f"{done}/{total}",
         percent(metrics[-1]["mean_iou"]) if metrics else DASH,

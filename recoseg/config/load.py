@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import yaml
 
-from recoseg.config.parse import NONE_WORDS, is_nothing, members, parse, section_mapping
+from recoseg.config.parse import NONE_WORDS, is_nothing, members, parse
 from recoseg.config.settings import RunConfig
+from recoseg.config.yaml_file import read_yaml
 from recoseg.errors import UserError
 from recoseg.lookup import did_you_mean
+from recoseg.words import shortened
 
 PACKAGE = Path(__file__).resolve().parents[1]
 SHIPPED = [PACKAGE / "configs", PACKAGE.parent / "configs"]
@@ -70,41 +73,12 @@ def find_config(path: str | Path) -> Path:
     """A config by path, or a shipped one by name."""
     candidates = [Path(path), *(folder / f"{path}.yaml" for folder in SHIPPED)]
     for candidate in candidates:
-        if candidate.is_file():
+        if os.path.isfile(candidate):  # noqa: PTH113 (whatever was given)
             return candidate
     names = sorted({p.stem for folder in SHIPPED for p in folder.glob("*.yaml")})
     raise UserError(
         f"no config file {str(path)!r}, and none is shipped under that name. Shipped: {', '.join(names)}"
     )
-
-
-class KeysOnceLoader(yaml.SafeLoader):
-    """YAML's safe loader, for which a key that a mapping has twice is an error: the first would be lost."""
-
-    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        node: yaml.MappingNode = super().compose_mapping_node(anchor)
-        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        first = {key.value: key for key in reversed(keys)}
-        for key in keys:  # as written: what an alias merges in comes later, and may be overridden
-            if key is not first[key.value]:
-                where = f"first in line {first[key.value].start_mark.line + 1}"
-                problem = f"the key {key.value!r} is there twice, {where}; keep one of them"
-                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
-        return node
-
-
-def read_yaml(path: Path) -> dict[str, object]:
-    try:
-        values = yaml.load(path.read_text(encoding="utf-8"), KeysOnceLoader)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        where = getattr(error, "problem_mark", None)
-        line = f", line {where.line + 1}" if where else ""
-        raise UserError(
-            f"{path}{line}: not valid YAML: {getattr(error, 'problem', None) or error}"
-        ) from error
-    if isinstance(values, str):
-        raise UserError(f"{path}: expected settings as 'key: value', got the text {values[:40]!r}")
-    return dict(section_mapping(values, str(path)))
 
 
 def read_overrides(words: Sequence[str]) -> dict[str, object]:
@@ -135,7 +109,7 @@ def as_section(name: str, value: object) -> object:
         return value
     names = members(get_type_hints(RunConfig)[name])
     if name == "data" and value not in names:
-        if Path(value).exists() or "/" in value:
+        if os.path.exists(value) or "/" in value:  # noqa: PTH110 (whatever was given)
             return {"name": "folder", "root": value}
         raise UserError(f"data: there is no folder and no dataset {value!r}{did_you_mean(value, names)}")
     return {"name": value} if names and value.lower() not in NONE_WORDS else value
@@ -150,7 +124,7 @@ def merge(lower: Mapping[str, object], upper: Mapping[str, object], path: str = 
             renamed = "name" in value and value["name"] != below.get("name", value["name"])
             result[name] = dict(value) if renamed else merge(below, value, f"{path}{name}.")
         elif isinstance(value, Mapping) and not is_nothing(below):
-            raise UserError(f"{path}{name}: expected settings as 'key: value', got {below!r}")
+            raise UserError(f"{path}{name}: expected settings as 'key: value', got {shortened(repr(below))}")
         else:
             result[name] = value
     return result

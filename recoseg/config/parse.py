@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import types
 from collections.abc import Mapping
 from contextlib import suppress
@@ -11,9 +12,14 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from recoseg.errors import UserError
+from recoseg.files import real
 from recoseg.lookup import did_you_mean
+from recoseg.words import is_text, shortened
 
 NONE_WORDS = ("none", "null", "~", "")
+LARGEST = 2**63 - 1
+"""Of whole numbers: what 64 bits hold."""
+
 EXACT_FLOATS = 2**53
 """Up to here a float holds every whole number."""
 
@@ -94,13 +100,17 @@ def section_mapping(value: object, path: str) -> Mapping[str, object]:
         return {"name": value}
     if isinstance(value, Mapping):
         return {str(key): item for key, item in value.items()}
-    raise UserError(f"{path or 'the config'}: expected settings as 'key: value', got {value!r}")
+    raise UserError(
+        f"{path or 'the config'}: expected settings as 'key: value', got {shortened(repr(value))}"
+    )
 
 
 def parse_section(kind: Any, value: object, path: str) -> Any:
     """A dataclass from a mapping: unknown keys and missing required ones are errors."""
     if isinstance(value, str) and not hasattr(kind, "name"):
-        raise UserError(f"{path}: expected settings such as --{path}.{fields(kind)[0].name}, got {value!r}")
+        raise UserError(
+            f"{path}: expected settings such as --{path}.{fields(kind)[0].name}, got {shortened(repr(value))}"
+        )
     mapping = section_mapping(value, path)
     hints, known = get_type_hints(kind), {f.name: f for f in fields(kind)}
     for key in mapping:
@@ -141,7 +151,9 @@ def setting_names(kind: Any, path: str = "") -> list[str]:
 def parse_choice(choices: tuple[Any, ...], value: object, path: str) -> Any:
     if value in choices:
         return value
-    raise UserError(f"{path}: unknown value {value!r}{did_you_mean(str(value), [str(c) for c in choices])}")
+    raise UserError(
+        f"{path}: unknown value {shortened(repr(value))}{did_you_mean(str(value), [str(c) for c in choices])}"
+    )
 
 
 def parse_tuple(kinds: tuple[Any, ...], value: object, path: str) -> tuple[Any, ...]:
@@ -151,7 +163,9 @@ def parse_tuple(kinds: tuple[Any, ...], value: object, path: str) -> tuple[Any, 
         items = [items]
     if not isinstance(items, list | tuple) or len(items) not in (1, len(kinds)):
         example = "256x512" if kinds[0] is int else "0.5,1.5"
-        raise UserError(f"{path}: expected {len(kinds)} numbers such as {example}, got {value!r}")
+        raise UserError(
+            f"{path}: expected {len(kinds)} numbers such as {example}, got {shortened(repr(value))}"
+        )
     items = list(items) * (len(kinds) // len(items))
     return tuple(parse_scalar(kind, item, path) for kind, item in zip(kinds, items, strict=True))
 
@@ -159,7 +173,7 @@ def parse_tuple(kinds: tuple[Any, ...], value: object, path: str) -> tuple[Any, 
 def parse_scalar(kind: type, value: object, path: str) -> Any:
     """A bool, int, float or str; text is read as the command line gives it."""
     text = str(value).strip()
-    if kind is str and isinstance(value, str):
+    if kind is str and isinstance(value, str) and is_text(value):
         return value
     if kind is str and isinstance(value, int | float) and not isinstance(value, bool):
         return text  # YAML takes `pixels: 1` and `fraction: 0.5` for numbers
@@ -169,7 +183,7 @@ def parse_scalar(kind: type, value: object, path: str) -> Any:
         with suppress(ValueError):
             return whole_number(text) if kind is int else finite_number(text)
     words = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
-    raise UserError(f"{path}: expected {words[kind]}, got {value!r}")
+    raise UserError(f"{path}: expected {words[kind]}, got {shortened(repr(value))}")
 
 
 def whole_number(text: str) -> int:
@@ -192,13 +206,28 @@ def finite_number(text: str) -> float:
 def checked(declared: Field[Any], value: Any, path: str) -> Any:
     """`value`, if it keeps the limits of its field; a path that exists is made absolute."""
     is_path = declared.metadata.get("is_path") and value is not None
-    if is_path and value not in declared.metadata["words"] and Path(value).exists():
-        return str(Path(value).resolve())
-    for limit, bound in declared.metadata.get("limits", {}).items():
-        for number in value if isinstance(value, tuple) else (value,):
-            if number is None:
-                continue
+    if is_path and value not in declared.metadata["words"] and os.path.exists(value):  # noqa: PTH110 (any text)
+        return absolute(value, path)
+    limits = declared.metadata.get("limits", {})
+    for number in value if isinstance(value, tuple) else (value,):
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            continue
+        for limit, bound in ({"at_most": LARGEST} | limits).items():
             kept = {"at_least": number >= bound, "at_most": number <= bound, "above": number > bound}[limit]
             if not kept:
-                raise UserError(f"{path}: must be {limit.replace('_', ' ')} {bound:g}, got {number:g}")
+                raise UserError(
+                    f"{path}: must be {limit.replace('_', ' ')} {bound:g}, got {in_words(number)}"
+                )
     return value
+
+
+def absolute(value: str, path: str) -> str:
+    """The place without links, which must be one that a config can hold."""
+    place = str(real(Path(value)))
+    if not is_text(place):
+        raise UserError(f"{path}: {place!r} is not UTF-8 text: rename the folder")
+    return place
+
+
+def in_words(number: float) -> str:
+    return f"{number:g}" if abs(number) <= LARGEST else shortened(str(number))

@@ -17,12 +17,14 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from torch import Tensor
 
 from recoseg.data.problem import FileError
+from recoseg.errors import is_shortage
+from recoseg.files import regular
+from recoseg.words import is_text
 
 Pixels = NDArray[Any]
 
 # What Pillow's decoders raise on damaged files.
-DECODER_ERRORS = (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error, MemoryError)
-
+_DECODER_ERRORS = (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error, MemoryError)
 
 BAND_PIXELS = 2**22
 """How much of an image is converted at once: a large one never exists in whole copies of every stage."""
@@ -83,25 +85,39 @@ def read_label_colours(path: Path) -> NDArray[np.uint8]:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Image.Image]:
-    """The decoded file; whatever is wrong with it is a `FileError` that names it."""
+def opened(path: Path, *, decoded: bool = True) -> Iterator[Image.Image]:
+    """The decoded file, or its header alone; whatever is wrong with it is a `FileError` that names it."""
     try:
-        with Image.open(path) as image:
-            image.load()
+        if not is_text(str(path)):
+            raise not_text(path)
+        with Image.open(regular(path)) as image:
+            if decoded:
+                image.load()
             yield image
     except FileError:
         raise
     except FileNotFoundError:
         raise FileError(path, "the file does not exist", "restore it, or drop it from the dataset") from None
-    except (PermissionError, IsADirectoryError) as error:
-        raise FileError(path, f"cannot be opened ({error.strerror})", "make it a readable file") from None
     except Image.DecompressionBombError:
         raise FileError(path, "too many pixels to be read safely", "cut the image into tiles") from None
     except UnidentifiedImageError:
         raise unidentified(path) from None
-    except DECODER_ERRORS as error:
+    except _DECODER_ERRORS as error:
+        if is_shortage(error):
+            what, remedy = (
+                "too large for the memory that is free",
+                "close other programs, or cut it into tiles",
+            )
+            raise FileError(path, what, remedy) from None
+        if isinstance(error, OSError) and error.strerror:  # of the system; a decoder's has but words
+            raise FileError(path, f"cannot be opened ({error.strerror})", "make it a readable file") from None
         reason = " ".join(str(error).split()) or type(error).__name__
         raise FileError(path, f"damaged or cut short ({reason})", "copy or export the file again") from None
+
+
+def not_text(path: Path) -> FileError:
+    """Lists, splits and pages hold names of images, and cannot hold this one."""
+    return FileError(path, "its name is not UTF-8 text", "rename it")
 
 
 def unidentified(path: Path) -> FileError:

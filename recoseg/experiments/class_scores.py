@@ -122,11 +122,14 @@ def terminal(table: ClassScores) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.markup import escape
     from rich.table import Table
+    from rich.text import Text
 
-    head, *rows = table.cells("[bold]%s[/]", escape)
-    shown = Table(*head, box=SIMPLE_HEAD, title=table.caption, title_justify="left")
-    for column in shown.columns[1:]:
-        column.justify = "right"
+    shown = Table(box=SIMPLE_HEAD, title=Text(table.caption), title_justify="left")
+    head, *rows = (
+        [Text.from_markup(cell, emoji=False) for cell in row] for row in table.cells("[bold]%s[/]", escape)
+    )
+    for number, name in enumerate(head):
+        shown.add_column(name, justify="right" if number else "left")
     for row in rows:
         shown.add_row(*row)
     return shown

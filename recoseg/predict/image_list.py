@@ -12,6 +12,7 @@ from pathlib import Path
 from recoseg.data.folder.listing import look_below
 from recoseg.data.image_files import image_suffixes
 from recoseg.errors import UserError
+from recoseg.files import real
 
 
 @dataclass(frozen=True)
@@ -91,15 +92,15 @@ def before_magic(parts: Sequence[str]) -> Iterator[str]:
 
 
 def refuse_results_among_images(sources: Sequence[Source], out: Path) -> None:
-    target = out.resolve()
+    target = real(out)
     for source in sources:
-        if source.is_folder and target.is_relative_to(source.root.resolve()):
+        if source.is_folder and target.is_relative_to(real(source.root)):
             raise UserError(
                 f"the output folder {out} is inside the input folder {source.root}, where results would be "
                 "taken for images the next time: choose a folder outside it with -o"
             )
         for file in source.files:
-            if file.resolve().is_relative_to(target):
+            if real(file).is_relative_to(target):
                 raise UserError(
                     f"the image {file} is inside the output folder {out}: choose another folder with -o"
                 )
@@ -118,10 +119,10 @@ def names_of(files: Sequence[Path], shared: str) -> list[Path]:
 
 def each_once(files: Sequence[Path]) -> list[Path]:
     """Files that several links to their folder lead to under one name: that without links, or the first."""
-    real = {folder: folder.resolve() for folder in {file.parent for file in files}}
+    places = {folder: real(folder) for folder in {file.parent for file in files}}
     names: dict[Path, dict[Path, None]] = {}
     for file in files:
-        names.setdefault(real[file.parent] / file.name, {})[file] = None
+        names.setdefault(places[file.parent] / file.name, {})[file] = None
     return [place if place in found else next(iter(found)) for place, found in names.items()]
 
 

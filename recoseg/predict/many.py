@@ -9,10 +9,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
-from PIL import Image
 from torch import Tensor
 
-from recoseg.data.image_files import DECODER_ERRORS, read_image
+from recoseg.data.image_files import opened, read_image
 from recoseg.data.problem import FileError, Problem
 from recoseg.predict.image_list import ImageFile
 from recoseg.predict.images import large_images_allowed
@@ -32,8 +31,14 @@ def predict_many(
     predictor: Predictor, images: Sequence[ImageFile], output: OutputFolder, *, progress: Progress
 ) -> Iterator[Problem]:
     """Writes the results of all images that can be read; yields what is wrong with the others."""
-    with large_images_allowed(), closing(Pipeline(images, output)) as pipeline:
-        for number, image in enumerate(images):
+    takes = {image: output.takes(image.name) for image in images}
+    for image in images:
+        if not takes[image]:
+            what = "the names of its results would be longer than names can be"
+            yield Problem(str(image.path), what, "give it a shorter name")
+    fitting = [image for image in images if takes[image]]
+    with large_images_allowed(), closing(Pipeline(fitting, output)) as pipeline:
+        for number, image in enumerate(fitting, start=len(images) - len(fitting)):
             progress(number)
             try:
                 planes = pipeline.next_image()
@@ -97,7 +102,7 @@ class Pipeline:
 def num_pixels(path: Path) -> int:
     """By the file's header; 0 where it has none, which reading will tell."""
     try:
-        with Image.open(path) as image:
+        with opened(path, decoded=False) as image:
             return image.width * image.height
-    except (*DECODER_ERRORS, Image.DecompressionBombError):
+    except FileError:
         return 0

@@ -18,6 +18,7 @@ from recoseg.types import ClassInfo
 
 LONGEST_JPEG = 65500
 JPEG_QUALITY = 90
+TEMPORARY = 64  # letters that the path of a file has more as long as it is not whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,11 +41,19 @@ class OutputFolder:
         kinds = ["labels", *(kind for kind, is_wanted in wanted.items() if is_wanted)]
         return {kind: self.path / kind / name.parent / f"{name.name}{suffixes[kind]}" for kind in kinds}
 
+    def takes(self, name: Path) -> bool:
+        """Whether the names of an image's results are no longer than names can be there."""
+        longest, deepest = (os.pathconf(self.path, limit) for limit in ("PC_NAME_MAX", "PC_PATH_MAX"))
+        files = [os.fsencode(file) for file in self.files(name).values()]
+        return all(
+            len(file) + TEMPORARY <= deepest and max(map(len, file.split(b"/"))) <= longest for file in files
+        )
+
     def is_done(self, image: ImageFile) -> bool:
         files = self.files(image.name)
-        if "overlays" in files and not files["overlays"].exists():
+        if "overlays" in files and not os.path.exists(files["overlays"]):  # noqa: PTH110 (also of long names)
             files["overlays"] = files["overlays"].with_suffix(".png")
-        return all(file.exists() for file in files.values())
+        return all(os.path.exists(file) for file in files.values())  # noqa: PTH110
 
     def prepare(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import pickle
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recoseg.data.files import FileDataset
-from recoseg.files import write_whole
+from recoseg.files import real, write_whole
 
 Row = NDArray[np.int64]  # (K + 1) pixels by class, void last
 Stamp = tuple[int, int]  # size in bytes, time of the last change in nanoseconds
@@ -25,8 +26,8 @@ class IndexCache:
 
     def __init__(self, folder: Path, dataset: FileDataset) -> None:
         self.dataset = dataset
-        place = next((str(e.labels.resolve()) for e in dataset.entries.values() if e.labels), "")
-        parts = [dataset.fingerprint().encode(), place.encode(), pickle.dumps(dataset.code, protocol=4)]
+        place = next((os.fsencode(real(e.labels)) for e in dataset.entries.values() if e.labels), b"")
+        parts = [dataset.fingerprint().encode(), place, pickle.dumps(dataset.code, protocol=4)]
         name = hashlib.sha256(b"\n".join(parts)).hexdigest()[:16]
         self.path = folder / f"classes-{name}.npz"
         self.stored: dict[str, tuple[Stamp, Row]] = {}

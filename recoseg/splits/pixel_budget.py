@@ -8,6 +8,7 @@ only the pixels of its own class count and become labelled.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -38,7 +39,7 @@ class PixelBudget:
             return cls()
         number, percent, rest = text.partition("%")
         try:
-            share = Fraction(number.strip()) / 100
+            share = exact_number(number) / 100
         except (ValueError, ZeroDivisionError):
             share = Fraction(0)
         if not percent or rest.strip() or share <= 0:
@@ -60,6 +61,17 @@ class PixelBudget:
         rings = ring_numbers(labels, points)
         last = last_rings(labels, rings, [label for label, _, _ in points], self.share)
         return np.where(rings <= np.take(last, labels), labels, np.uint8(IGNORE))
+
+
+def exact_number(text: str) -> Fraction:
+    """A number as people write it, such as 1/8, 0.125 or 1e-3; a ValueError if it is none.
+
+    With so small a denominator that shares of a gigapixel are counted in 64 bits; and 1e-99999999 would take
+    all the memory.
+    """
+    if re.search(r"e[-+]?\d{3}", text, re.IGNORECASE):
+        raise ValueError(text)
+    return Fraction(text.strip()).limit_denominator(10**7)
 
 
 def only_points(labels: NDArray[np.uint8], points: Sequence[Point]) -> NDArray[np.uint8]:

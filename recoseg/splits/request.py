@@ -16,7 +16,7 @@ from recoseg.splits.few_images import all_labels, few_images, labelled_keys, ran
 from recoseg.splits.few_pixels import few_pixels
 from recoseg.splits.lists import listed_images
 from recoseg.splits.partitions import PARTITIONS, Partition
-from recoseg.splits.pixel_budget import PixelBudget
+from recoseg.splits.pixel_budget import PixelBudget, exact_number
 from recoseg.splits.split_file import LabelSplit
 
 ALONE = {
@@ -171,7 +171,7 @@ def rounded_share(count: int, text: str, *, name: str) -> int:
     """A share such as "1/8", "0.125" or "12.5%" of so many images, at least one of them."""
     number, percent, rest = text.partition("%")
     try:
-        share = Fraction(number.strip()) / (100 if percent else 1)
+        share = exact_number(number) / (100 if percent else 1)
     except (ValueError, ZeroDivisionError):
         share = Fraction(0)
     if rest.strip() or not 0 < share <= 1:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import torch
 
-from recoseg.errors import UserError
+from recoseg.errors import UserError, is_shortage
 
 REMEDIES = (
     "smaller steps need less: train.accumulate 2 (the same batch in two parts), train.labelled_per_step, "
@@ -30,9 +30,7 @@ def explained_shortage(kept: str) -> Iterator[None]:
     """Turns running out of memory into one line that says what helps; `kept` says where the run stands."""
     try:
         yield
-    except (torch.OutOfMemoryError, MemoryError) as error:
-        raise UserError(f"out of memory; {REMEDIES}. {kept}") from error
-    except RuntimeError as error:
-        if "allocate memory" not in str(error) and "not enough memory" not in str(error):
+    except (RuntimeError, OSError, MemoryError) as error:
+        if not is_shortage(error):
             raise
         raise UserError(f"out of memory; {REMEDIES}. {kept}") from error

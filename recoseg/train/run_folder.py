@@ -17,8 +17,9 @@ from safetensors.torch import save as to_safetensors
 from torch import Tensor
 
 from recoseg.errors import UserError
-from recoseg.files import write_whole
+from recoseg.files import real, regular, write_whole
 from recoseg.splits.split_file import LabelSplit
+from recoseg.words import is_text
 
 SECONDS_TO_LOOK = 0.5
 """Somebody who only looks whether a folder is in use holds its lock for far less."""
@@ -79,6 +80,7 @@ class RunFolder:
     def create(cls, path: Path, *, config_yaml: str, split: LabelSplit) -> RunFolder:
         """A new run. The folder must be new or empty: nobody's results are overwritten."""
         folder = cls(path)
+        require_text(path)
         if folder.is_run():
             raise UserError(
                 f"{path} already holds a run: go on with --resume {path}, or choose another --out"
@@ -94,6 +96,7 @@ class RunFolder:
     def open(cls, path: Path) -> RunFolder:
         """An existing run."""
         folder = cls(path)
+        require_text(path)
         if not path.is_dir():
             raise UserError(f"no run folder at {path}")
         if not folder.is_run():
@@ -122,7 +125,7 @@ class RunFolder:
     def is_in_use(self) -> bool:
         """Whether a process trains there now. Writes nothing: the folder may be somebody else's."""
         try:
-            with (self.path / ".lock").open("rb") as file:
+            with regular(self.path / ".lock").open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
@@ -135,6 +138,12 @@ class RunFolder:
         for path in (self.metrics, self.losses):
             kept = [line for line in read_lines(path) if line["iteration"] <= iteration]
             write_whole(path, "".join(json.dumps(line) + "\n" for line in kept))
+
+
+def require_text(path: Path) -> None:
+    """Logs, pages and TensorBoard hold the place of a run."""
+    if not is_text(str(path)) or not is_text(str(real(path))):
+        raise UserError(f"{str(path)!r} is not at a place whose name is UTF-8 text: rename the folder")
 
 
 def append_line(path: Path, values: Mapping[str, object]) -> None:

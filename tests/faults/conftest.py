@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,6 +81,23 @@ def world(first_world, tmp_path, monkeypatch) -> World:
 
 
 @pytest.fixture
+def soon(world) -> Iterator[None]:
+    """Whatever waits for ever fails after some seconds; whoever waits for a pipe gets an empty file."""
+
+    def end(number: int, frame: object) -> None:
+        for path in world.path.rglob("*"):
+            if path.is_fifo():
+                os.close(os.open(path, os.O_RDWR | os.O_NONBLOCK))
+        raise AssertionError("it takes too long")
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, 20)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture
 def refused(world, capsys) -> Callable[[Plant, str, str], str]:
     """`refused(plant, words, says)`: with the fault planted, the command ends with one line that says so."""
 
@@ -111,3 +130,21 @@ def survived(world, capsys) -> Callable[[Plant, str, str], str]:
         return printed
 
     return survived
+
+
+@pytest.fixture
+def told(world, capsys) -> Callable[[Plant, str, str], str]:
+    """`told(plant, words, says)`: the command does the rest, says this of the fault, and ends with 1."""
+
+    def told(plant: Plant, words: str, says: str) -> str:
+        plant(world)
+        capsys.readouterr()
+        code = main(words.split())
+        captured = capsys.readouterr()
+        printed = " ".join((captured.out + captured.err).split())
+        assert code == 1, printed
+        assert not captured.err.startswith("recoseg: "), captured.err
+        assert says in printed
+        return printed
+
+    return told

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from recoseg.cli.experiment_words import add_grid_arguments, chosen_cells, chosen_grid
 from recoseg.errors import UserError
+from recoseg.files import real
 from recoseg.lookup import did_you_mean
 
 if TYPE_CHECKING:
@@ -60,8 +61,7 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from rich.console import Console
-
+    from recoseg.cli.terminal import new_console
     from recoseg.experiments.board import Board
 
     grid = chosen_grid(arguments)
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UserError("--dry-run times steps on this machine: leave out --ray")
     board = Board(chosen_cells(arguments, chosen_data(arguments, grid), chosen_lists(arguments, grid)))
     board.look()
-    console = Console(highlight=False)
+    console = new_console()
     if arguments.dry_run:
         from recoseg.cli.experiment_kinds.dry_run import tell
 
@@ -94,7 +94,7 @@ def do(board: Board, arguments: argparse.Namespace, title: str, console: Console
     else:
         console.print(board_view(board, title))
     for failure in board.failures.values():
-        console.print(f"failed: {failure}", markup=False, soft_wrap=True)
+        console.print(f"failed: {failure}", soft_wrap=True)
     return 1 if board.failures else 0
 
 
@@ -149,7 +149,7 @@ def chosen_lists(arguments: argparse.Namespace, grid: Grid) -> Path | None:
     from recoseg.experiments.columns import COLUMNS
 
     needed = [column for column in grid.columns if COLUMNS[column].published_list]
-    lists = Path(arguments.lists).resolve() if arguments.lists else None
+    lists = real(Path(arguments.lists)) if arguments.lists else None
     if lists is not None and not needed:
         raise UserError("--lists has no effect: the labelled images of this grid are drawn by seed")
     for column in needed:

@@ -25,8 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from rich.console import Console
-
+    from recoseg.cli.terminal import new_console
     from recoseg.experiments.board import Board
     from recoseg.experiments.live import board_view
 
@@ -40,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     board = Board(chosen_cells(arguments))
     board.look()
     title = f"{grid.title}; profile {board.cells[0].profile}"
-    Console(highlight=False).print(board_view(board, title))
+    new_console().print(board_view(board, title))
     return 0
 
 

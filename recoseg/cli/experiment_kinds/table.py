@@ -67,20 +67,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def show_scores(arguments: argparse.Namespace, table: GridTable) -> None:
-    from rich.console import Console
-
+    from recoseg.cli.terminal import new_console
     from recoseg.experiments.table_formats import FORMATS as WRITERS
     from recoseg.experiments.table_formats import terminal
 
     if arguments.format == "text":
-        Console(highlight=False).print(terminal(table))
+        new_console().print(terminal(table))
     else:
         put(arguments, WRITERS[arguments.format](table))
 
 
 def show_classes(arguments: argparse.Namespace, grid: Grid, results: list[Result]) -> None:
-    from rich.console import Console
-
+    from recoseg.cli.terminal import new_console
     from recoseg.experiments.class_scores import FORMATS as WRITERS
     from recoseg.experiments.class_scores import class_scores, terminal
 
@@ -89,7 +87,7 @@ def show_classes(arguments: argparse.Namespace, grid: Grid, results: list[Result
     if not tables:
         raise UserError(f"none of these runs of grid {arguments.grid} are done yet")
     if arguments.format == "text":
-        Console(highlight=False).print(*(terminal(table) for table in tables))
+        new_console().print(*(terminal(table) for table in tables))
     else:
         put(arguments, WRITERS[arguments.format](tables))
 

@@ -46,16 +46,17 @@ def draw(arguments: argparse.Namespace, out: Path) -> None:
 
 def read_panels(paths: Sequence[str]) -> tuple[list[RelationPanel], tuple[str, ...]]:
     """The graphs of all runs, and the names of their classes."""
-    from rich.console import Console
-
     from recoseg.builders.survey import surveyed
     from recoseg.cli.check import progress_of
+    from recoseg.cli.terminal import new_console
     from recoseg.figures.relations import RelationPanel
 
     runs = open_runs(paths)
     panels = []
     for name, run in runs.items():
-        with progress_of(Console(stderr=True), doing=f"looking through {name}", did="looked at") as progress:
+        with progress_of(
+            new_console(stderr=True), doing=f"looking through {name}", did="looked at"
+        ) as progress:
             relations = surveyed(run, progress=progress).relations
         panels += [RelationPanel(name, embedding, one) for embedding, one in relations.items()]
     if not panels:
@@ -80,9 +81,10 @@ def as_plain(panel: RelationPanel) -> dict[str, Any]:
 
 def show(panels: Sequence[RelationPanel], names: Sequence[str]) -> None:
     """A row a graph: how alike classes are on the whole, and which two most."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from recoseg.cli.terminal import new_console
 
     table = Table("run", "", header_style="bold")
     table.add_column("mean similarity", justify="right")
@@ -95,4 +97,4 @@ def show(panels: Sequence[RelationPanel], names: Sequence[str]) -> None:
         mean = panel.relations.mean_similarity
         told = "–" if mean != mean else f"{mean:.3f}"
         table.add_row(Text(panel.run, overflow="fold"), panel.embedding, told, Text(alike, overflow="fold"))
-    Console(highlight=False).print(table)
+    new_console().print(table)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from recoseg.data.label_codes import ByColour, ByKind, ByValue, Colour, LabelCod
 from recoseg.data.palette import distinct_colours
 from recoseg.data.problem import FileError
 from recoseg.errors import UserError
+from recoseg.files import regular
 from recoseg.lookup import did_you_mean
 from recoseg.types import IGNORE, ClassInfo
 
@@ -57,7 +59,7 @@ class ClassFile:
 def label_scheme(root: Path, labels: Sequence[Path]) -> LabelScheme:
     """The scheme of the folder `root`, whose label files are `labels`."""
     path = root / "classes.json"
-    if not path.exists():
+    if not os.path.lexists(path):
         found = found_classes(path, labels)
         return replace(scheme_of(parse_class_file(found), found.get("format", "index")), suggestion=found)
     try:
@@ -128,11 +130,15 @@ def colour_classes(palette: Sequence[Colour], class_of: Mapping[int, int]) -> di
 
 def read_json(path: Path) -> object:
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
+        return json.loads(regular(path).read_text(encoding="utf-8-sig"))
     except json.JSONDecodeError as error:
         raise UserError(f"line {error.lineno} is not JSON ({error.msg}); mend it there") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot be read ({error}); save it as UTF-8 text") from None
+    except RecursionError:
+        raise UserError("lists or objects inside each other without end") from None
+    except ValueError:
+        raise UserError("a number of thousands of digits") from None  # Python reads no more than 4,300
 
 
 def parse_class_file(content: object) -> ClassFile:

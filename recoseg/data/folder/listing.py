@@ -9,10 +9,12 @@ from pathlib import Path, PurePosixPath
 
 from recoseg.data.base import SUBSETS
 from recoseg.data.files import Entry
-from recoseg.data.image_files import image_suffixes
+from recoseg.data.image_files import image_suffixes, not_text
 from recoseg.data.list_files import numbered_lines, spelled_key
-from recoseg.data.problem import Problem
+from recoseg.data.problem import Problem, raise_first
 from recoseg.errors import UserError
+from recoseg.files import real
+from recoseg.words import is_text
 
 JUNK = ("Thumbs.db", "desktop.ini")
 
@@ -36,13 +38,14 @@ def scan_folder(root: Path) -> FolderListing:
     """Everything in the folder `root`, with all that is wrong; raises only if there are no images at all."""
     images, image_problems = index_files(image_folder(root), once=True)
     if not images:
+        raise_first(image_problems, root=root)
         suffixes = "jpg, png, webp, tif and whatever else Pillow reads"
         raise UserError(f"{root / 'images'} holds no images ({suffixes}); put your images there")
     labels, label_problems = index_files(root / "labels", once=False)  # images may share labels
     problems = image_problems + label_problems + pairing_problems(root, images, labels)
     lists: dict[str, tuple[str, ...]] = {}
     for subset in SUBSETS:
-        if (root / f"{subset}.txt").exists():
+        if os.path.lexists(root / f"{subset}.txt"):
             lists[subset], list_problems = read_list(root / f"{subset}.txt", images)
             problems += list_problems
     entries = {key: Entry(path, labels.get(key)) for key, path in images.items()}
@@ -74,7 +77,9 @@ def index_files(folder: Path, *, once: bool) -> tuple[dict[str, Path], list[Prob
     problems = [Problem(str(path), what, remedy, fatal=False) for path in below.left_out]
     for path in below.images:
         key = path.relative_to(folder).with_suffix("").as_posix()
-        if key in files:
+        if not is_text(key):
+            problems.append(not_text(path).problem)
+        elif key in files:
             what = f"has the same stem as {files[key].name}, so labels and lists cannot tell them apart"
             problems.append(Problem(str(path), what, "rename or remove one of the two"))
         else:
@@ -98,7 +103,7 @@ def look_below(folder: Path, *, once: bool = True) -> Below:
     is never followed: there would be no end to it.
     """
     images, folders, left_out = [], [], []
-    above = {str(folder): frozenset(identity(parent) for parent in folder.resolve().parents)}
+    above = {str(folder): frozenset(identity(parent) for parent in real(folder).parents)}
     seen: set[tuple[int, int]] = set()
     waiting = [str(folder)] if folder.is_dir() else []
     while waiting:  # links wait for all that is not reached through them
@@ -183,10 +188,10 @@ def match_key(line: str, images: Mapping[str, Path]) -> str | None:
         if exact in images:
             return exact
     name = PurePosixPath(line.strip().replace("\\", "/"))
-    names = [name]
-    if name.parts[0] == "images":
-        names.append(name.relative_to("images"))
+    names = [name, name.relative_to("images")] if name.is_relative_to("images") else [name]
     for candidate in names:
+        if not candidate.name:  # `/`, `.` or `images/`: a folder
+            continue
         for key in (candidate.as_posix(), candidate.with_suffix("").as_posix()):
             if key in images and suffix_agrees(key, candidate, images[key]):
                 return key

@@ -17,7 +17,7 @@ from recoseg.data.prepare.resize import Resize
 from recoseg.data.problem import Problem
 from recoseg.data.worker_processes import Progress, in_processes
 from recoseg.errors import UserError
-from recoseg.files import write_whole
+from recoseg.files import real, write_whole
 from recoseg.lookup import lookup
 from recoseg.types import IGNORE
 
@@ -53,7 +53,7 @@ def prepare(
     lookup(SUFFIXES, format, what="format")
     reject_overlap(source, destination)
     begin(destination, record_of(dataset, source, resize, format))
-    converter = Converter(destination.resolve(), dataset.code, resize, format)
+    converter = Converter(real(destination), dataset.code, resize, format)
     wanted = {key: dataset.entry(key) for subset in SUBSETS for key in dataset.keys(subset)}
     pending = {key: entry for key, entry in wanted.items() if not converter.is_done(key, entry)}
     if pending:
@@ -73,7 +73,7 @@ def prepare(
 
 
 def reject_overlap(source: Path, destination: Path) -> None:
-    if destination.resolve().is_relative_to(source.resolve()):
+    if real(destination).is_relative_to(real(source)):
         raise UserError(
             f"{destination} lies in {source}, which is only read; give another folder to write to"
         )
@@ -84,7 +84,7 @@ def record_of(dataset: FileDataset, source: Path, resize: Resize, format: str) -
     height, width = resize.size or (None, None)
     return {
         "dataset": dataset.name,
-        "source": str(source.resolve()),
+        "source": str(real(source)),
         "height": height,
         "width": width,
         "scale": resize.scale,
