@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recoseg.errors import UserError
+from recoseg.cli.split import require_workers
 from recoseg.words import printable
 
 if TYPE_CHECKING:
@@ -53,8 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints the report; 1 if it has any problem."""
     from recoseg.cli.terminal import new_console
 
-    if arguments.workers < 1:
-        raise UserError(f"--workers must be at least 1, not {arguments.workers}")
+    require_workers(arguments.workers)
     with progress_of(new_console(stderr=True)) as progress:
         report = checked(arguments.dataset, arguments.data, arguments.workers, progress)
     show(report, new_console())

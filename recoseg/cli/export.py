@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recoseg.errors import UserError
+from recoseg.words import shortened
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from recoseg.export.check import Difference
 
 NUM_REAL_IMAGES = 4
+LARGEST_SIDE = 16_384
 
 SAVES_MEMORY = "a size of its own needs less: --size 256x256"
 
@@ -82,8 +84,13 @@ def parse_size(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
     height, _, width = text.partition("x")
-    if not (height.isdecimal() and width.isdecimal() and int(height) and int(width)):
-        raise UserError(f"--size: got {text!r}, needs HEIGHTxWIDTH in pixels such as 512x1024")
+    if not all(
+        side.isdecimal() and len(side) < 6 and 1 <= int(side) <= LARGEST_SIDE for side in (height, width)
+    ):
+        raise UserError(
+            f"--size: got {shortened(repr(text))}, needs HEIGHTxWIDTH in pixels such as 512x1024, up to "
+            f"{LARGEST_SIDE} each"
+        )
     return int(height), int(width)
 
 

@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recoseg.cli.split import require_workers
 from recoseg.errors import UserError
 
 if TYPE_CHECKING:
@@ -55,8 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     from recoseg.cli.terminal import new_console
     from recoseg.data.prepare import prepare
 
-    if arguments.workers < 1:
-        raise UserError(f"--workers must be at least 1, not {arguments.workers}")
+    require_workers(arguments.workers)
     resize = resize_of(arguments)
     dataset = open_dataset(arguments.dataset, arguments.source, arguments.settings)
     try:

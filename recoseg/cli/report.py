@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recoseg.errors import UserError
-from recoseg.words import listed
+from recoseg.words import listed, shortened
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,8 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def number_of_pictures(text: str) -> int:
-    if not text.isdigit():
-        raise UserError(f"--pictures: got {text!r}, needs a whole number, 0 for none")
+    if not text.isdecimal() or len(text) > 9:
+        raise UserError(f"--pictures: got {shortened(repr(text))}, needs a whole number, 0 for none")
     return int(text)
 
 

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 
 from recoseg.cli.dataset_words import USAGE, add_dataset, data_settings
 from recoseg.config.split_settings import SplitSettings
+from recoseg.config.train_settings import MOST_WORKERS
 from recoseg.errors import UserError
+from recoseg.words import shortened
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -98,6 +100,8 @@ def require_writable(out: Path, *, force: bool, option: str = "--out") -> None:
 def require_workers(num_workers: int) -> None:
     if num_workers < 1:
         raise UserError(f"--workers must be at least 1, not {num_workers}")
+    if num_workers > MOST_WORKERS:
+        raise UserError(f"--workers must be at most {MOST_WORKERS}, not {shortened(str(num_workers))}")
 
 
 def show(split: LabelSplit, out: Path, console: Console) -> None:

@@ -112,5 +112,5 @@ def begun(config: RunConfig, out: str | None) -> Trainer:
 
 def next_run_path(parent: Path = Path("runs")) -> Path:
     """runs/001, runs/002, ...: the first number after those that exist."""
-    numbers = [int(path.name) for path in parent.glob("[0-9]*") if path.name.isdigit()]
+    numbers = [int(path.name) for path in parent.glob("[0-9]*") if path.name.isdecimal()]
     return parent / f"{max(numbers, default=0) + 1:03d}"

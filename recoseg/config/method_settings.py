@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from recoseg.config.setting import setting
+from recoseg.config.setting import MOST_CHANNELS, MOST_ITERATIONS, setting
 
 AVERAGE = (
     "decay of a moving average of the weights that is evaluated in place of the student, as mean_teacher "
@@ -46,8 +46,8 @@ class MeanTeacherMethod:
         "labelled and unlabelled crops pass the student one after the other, or together: faster, with "
         "BatchNorm statistics of both",
     )
-    supervised_start: int = setting(0, START, at_least=0)
-    ramp: int = setting(0, RAMP, at_least=0)
+    supervised_start: int = setting(0, START, at_least=0, at_most=MOST_ITERATIONS)
+    ramp: int = setting(0, RAMP, at_least=0, at_most=MOST_ITERATIONS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,8 +62,8 @@ class S4GANMethod:
     )
     discriminator_lr: float = setting(1e-4, "learning rate of the discriminator, with Adam", above=0)
     average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
-    supervised_start: int = setting(0, START, at_least=0)
-    ramp: int = setting(0, RAMP, at_least=0)
+    supervised_start: int = setting(0, START, at_least=0, at_most=MOST_ITERATIONS)
+    ramp: int = setting(0, RAMP, at_least=0, at_most=MOST_ITERATIONS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,8 +72,8 @@ class ContrastSettings:
 
     name: Literal["reco"] = "reco"
     weight: float = setting(1.0, "weight of the contrast in the loss", above=0)
-    num_queries: int = setting(256, "queries of a class in a step", at_least=1)
-    num_keys: int = setting(512, "negative keys of a query", at_least=1)
+    num_queries: int = setting(256, "queries of a class in a step", at_least=1, at_most=100_000)
+    num_keys: int = setting(512, "negative keys of a query", at_least=1, at_most=100_000)
     temperature: float = setting(0.5, "temperature tau", above=0)
     hard_below: float = setting(
         0.97, "a query is hard up to this probability (delta_s)", at_least=0, at_most=1
@@ -96,4 +96,6 @@ class ContrastSettings:
         "per_query", "negative keys of every query its own, or shared by a class: several times faster"
     )
     graph_temperature: float = setting(1.0, "temperature of the choice of negative classes", above=0)
-    feature_channels: int = setting(256, "channels of the representation head", at_least=1)
+    feature_channels: int = setting(
+        256, "channels of the representation head", at_least=1, at_most=MOST_CHANNELS
+    )

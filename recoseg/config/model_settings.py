@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from recoseg.config.setting import REQUIRED, setting
+from recoseg.config.setting import MOST_CHANNELS, REQUIRED, setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class DeepLabV3PlusModel(DeepLabModel):
     """DeepLabV3+ (Chen et al., 2018), the paper's network."""
 
     name: Literal["deeplab_v3_plus"] = "deeplab_v3_plus"
-    decoder_width: int = setting(256, "channels of the decoder", at_least=8)
+    decoder_width: int = setting(256, "channels of the decoder", at_least=8, at_most=MOST_CHANNELS)
     separable: bool = setting(
         False, "depthwise-separable 3x3 convolutions in the decoder: half the time on a CPU"
     )
@@ -88,10 +88,13 @@ class FactoryModel(StartingModel):
         None, "the layer that reads the decoder's features; none: the last that makes K channels"
     )
     feature_stride: int = setting(
-        4, "pixels to a cell of the features: finer ones are averaged down to this", at_least=1
+        4,
+        "pixels to a cell of the features: finer ones are averaged down to this",
+        at_least=1,
+        at_most=1024,
     )
     multiple_of: int | None = setting(
-        None, "what sides of images must be a multiple of; none: found by trying", at_least=1
+        None, "what sides of images must be a multiple of; none: found by trying", at_least=1, at_most=1024
     )
     normalise: bool = setting(
         True, "by ImageNet's mean and deviation; false where the network does it itself"

@@ -80,7 +80,7 @@ def test_show_tells_how_far_runs_are_and_their_commands_are_those_of_recoseg(rec
             "--only sun-all s4gan: the grid has no such run",
         ),
         (["run", *SCENES, "--seeds", "-1"], "--seeds: numbers from 0 on"),
-        (["run", *SCENES, "--workers", "0"], "--workers: at least 1, got 0"),
+        (["run", *SCENES, "--workers", "0"], "--workers must be at least 1, not 0"),
         (["run", *SCENES, "--dry-run", "--ray", "local"], "leave out --ray"),
         (["run", *SCENES, "--data", "."], "--data .: this grid takes none: they are drawn"),
         (["run", *SCENES, "--lists", "."], "--lists has no effect"),

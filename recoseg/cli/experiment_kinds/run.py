@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recoseg.cli.experiment_words import add_grid_arguments, chosen_cells, chosen_grid
+from recoseg.cli.split import require_workers
 from recoseg.errors import UserError
 from recoseg.files import real
 from recoseg.lookup import did_you_mean
@@ -65,8 +66,8 @@ def run(arguments: argparse.Namespace) -> int:
     from recoseg.experiments.board import Board
 
     grid = chosen_grid(arguments)
-    if arguments.workers is not None and arguments.workers < 1:
-        raise UserError(f"--workers: at least 1, got {arguments.workers}")
+    if arguments.workers is not None:
+        require_workers(arguments.workers)
     if arguments.dry_run and arguments.ray:
         raise UserError("--dry-run times steps on this machine: leave out --ray")
     board = Board(chosen_cells(arguments, chosen_data(arguments, grid), chosen_lists(arguments, grid)))
