@@ -90,7 +90,7 @@ def test_show_tells_how_far_runs_are_and_their_commands_are_those_of_recoseg(rec
         (["run", "cityscapes-20", "--data", "nowhere"], "--data: no folder at nowhere"),
         (["run", "full-labels", "--data", "vok=."], "did you mean 'voc'?"),
         (["run", "voc-partitions", "--profile", "paper", "--data", "."], "put it into FOLDER/voc-92.txt"),
-        (["show", *SCENES, "--data", "."], "--data and --lists have no effect without --commands"),
+        (["show", *SCENES, "--data", "."], "--data, --lists and --trust have no effect without --commands"),
         (["table", *SCENES, "--out", "a.md"], "--out needs a --format for files"),
         (["table", *SCENES, "--results", "a", "--save", "b"], "--save has no effect beside --results"),
         (["table", *SCENES, "--results", "nowhere.jsonl"], "no results at nowhere.jsonl"),
