@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from recoseg.data.base import SUBSETS
 from recoseg.data.files import Entry
-from recoseg.data.image_files import image_suffixes
+from recoseg.data.image_files import FORMATS, image_suffixes
 from recoseg.data.list_files import numbered_lines, spelled_key
 from recoseg.data.problem import Problem
 from recoseg.errors import UserError
@@ -36,8 +36,8 @@ def scan_folder(root: Path) -> FolderListing:
     """Everything in the folder `root`, with all that is wrong; raises only if there are no images at all."""
     images, image_problems = index_files(image_folder(root), once=True)
     if not images:
-        suffixes = "jpg, png, webp, tif and whatever else Pillow reads"
-        raise UserError(f"{root / 'images'} holds no images ({suffixes}); put your images there")
+        kinds = ", ".join(FORMATS.values())
+        raise UserError(f"{root / 'images'} holds no images ({kinds}); put your images there")
     labels, label_problems = index_files(root / "labels", once=False)  # images may share labels
     problems = image_problems + label_problems + pairing_problems(root, images, labels)
     lists: dict[str, tuple[str, ...]] = {}
