@@ -197,7 +197,7 @@ def test_a_result_from_before_a_setting_existed_still_reads(recoseg, results) ->
 
 def test_a_table_of_run_folders_can_be_saved_and_made_again_without_them(recoseg, trial, results) -> None:
     kept = trial.path / "kept.jsonl"
-    words = ("experiments", "table", *trial.words[2:], "runs", "--format", "csv")
+    words = ("experiments", "table", "scenes", *trial.words[4:], "runs", "--format", "csv")
     run = recoseg(*trial.words, "runs", "--only", "supervised")
     assert run.code == 0, run.out + run.err
     first = recoseg(*words, "--save", kept)
