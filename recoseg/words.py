@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
+
+STEERING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+"""Kinds of characters that steer a terminal, turn the direction of text, end a line, or are none."""
+
+JOINERS = "\u200c\u200d"
+"""Of these kinds too, but parts of words in Persian, and of pictures."""
+
+
+def printable(text: str) -> str:
+    """Text from outside (names of classes and files) for a terminal: what would steer it is shown escaped."""
+    if text.isprintable():
+        return text
+    return "".join(
+        one.encode("unicode_escape").decode()
+        if unicodedata.category(one) in STEERING and one not in JOINERS
+        else one
+        for one in text
+    )
 
 
 def listed(words: Sequence[str], *, last: str = "and") -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recoseg.errors import UserError
+from recoseg.words import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -77,7 +78,7 @@ def progress_of(
         from rich.progress import Progress
 
         with Progress(console=console, transient=True) as bar:
-            task = bar.add_task(doing, total=None)
+            task = bar.add_task(printable(doing), total=None)
             yield lambda done, total: bar.update(task, completed=done, total=total)
         return
     last = time.monotonic()
@@ -86,7 +87,7 @@ def progress_of(
         nonlocal last
         if time.monotonic() - last >= SECONDS_BETWEEN_LINES:
             last = time.monotonic()
-            console.print(f"{did} {done} of {total} images", highlight=False)
+            console.print(printable(f"{did} {done} of {total} images"), highlight=False)
 
     yield line
 
@@ -97,7 +98,7 @@ def show(report: CheckReport, console: Console) -> None:
     if report.classes:
         show_classes(report, report.classes, console)
     for note in report.notes:
-        console.print(textwrap.fill(note, console.width), markup=False, soft_wrap=True)
+        console.print(textwrap.fill(printable(note), console.width), markup=False, soft_wrap=True)
     if report.suggestion:
         console.print("There is no classes.json. To name the classes, save this as classes.json:")
         console.print(json.dumps(report.suggestion), markup=False, soft_wrap=True)
@@ -130,7 +131,7 @@ def show_classes(report: CheckReport, classes: ClassInfo, console: Console) -> N
     for index, name in [*enumerate(classes.names), (IGNORE, "(void)")]:
         images = [str(count.images[index]) for count in subsets.values()]
         number = str(index) if index < len(classes) else ""
-        table.add_row(number, Text(name, overflow="fold"), percent(float(share[index])), *images)
+        table.add_row(number, Text(printable(name), overflow="fold"), percent(float(share[index])), *images)
     console.print(table)
 
 
@@ -151,9 +152,9 @@ def show_problems(problems: Sequence[Problem], console: Console) -> None:
     for (what, remedy), files in kinds.items():
         console.print()
         for file in files:  # names stay whole, to be copied
-            console.print(Text(file, style="bold"), soft_wrap=True)
-        console.print(Text(indented(what, console.width), style="red"), soft_wrap=True)
-        console.print(Text(indented(f"-> {remedy}", console.width)), soft_wrap=True)
+            console.print(Text(printable(file), style="bold"), soft_wrap=True)
+        console.print(Text(indented(printable(what), console.width), style="red"), soft_wrap=True)
+        console.print(Text(indented(printable(f"-> {remedy}"), console.width)), soft_wrap=True)
     console.print()
     console.print(f"{len(problems)} problem{'s' if len(problems) > 1 else ''} found.", style="bold red")
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from recoseg.cli.run_words import add_trust_argument
 from recoseg.errors import UserError
 from recoseg.lookup import did_you_mean
+from recoseg.words import printable
 
 if TYPE_CHECKING:
     from recoseg.builders.evaluation import Exam
@@ -94,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
     evaluation.save(out)
     console = Console(highlight=False, markup=False)
     show(evaluation, console, run=folder.path)
-    console.print(f"scores: {out}", soft_wrap=True)
+    console.print(printable(f"scores: {out}"), soft_wrap=True)
     return 0
 
 

@@ -13,6 +13,7 @@ from typing import NoReturn
 from recoseg.errors import UserError
 from recoseg.kept_memory import keep_freed_memory
 from recoseg.lookup import did_you_mean
+from recoseg.words import printable
 
 COMMANDS = {
     "demo": "recoseg.cli.demo",
@@ -138,5 +139,5 @@ def version() -> str:
 def one_line(error: BaseException) -> str:
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
-        return f"{where}{error.strerror}"
-    return " ".join(str(error).split())
+        return printable(f"{where}{error.strerror}")
+    return printable(" ".join(str(error).split()))

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recoseg.cli.run_words import add_trust_argument
+from recoseg.words import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -115,7 +116,8 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if len(todo) < len(images):
         print(
-            f"{len(images) - len(todo)} of {len(images)} images have their results in {output.path} already"
+            f"{len(images) - len(todo)} of {len(images)} images have their results in "
+            f"{printable(str(output.path))} already"
         )
     if not todo:
         print("nothing is left to do")
@@ -134,9 +136,9 @@ def predict_and_tell(
     with progress_of(console, len(images)) as progress:
         for problem in predict_many(predictor, images, output, progress=progress):
             num_unread += 1
-            console.print(Text(f"left out: {problem}"), soft_wrap=True)
+            console.print(Text(printable(f"left out: {problem}")), soft_wrap=True)
     num_done = len(images) - num_unread
-    print(f"{counted(num_done)} labelled, {speed(num_done, start)}: {output.path}")
+    print(f"{counted(num_done)} labelled, {speed(num_done, start)}: {printable(str(output.path))}")
     if num_unread:
         print(f"{num_unread} of {counted(len(images))} could not be read")
     return 1 if num_unread else 0

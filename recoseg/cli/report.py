@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from recoseg.cli.run_words import add_trust_argument
 from recoseg.errors import UserError
-from recoseg.words import listed
+from recoseg.words import listed, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
         console=Console(stderr=True),
         trust=arguments.trust,
     )
-    print(f"page: {page}")
+    print(f"page: {printable(str(page))}")
     return 0
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from recoseg.cli.dataset_words import USAGE, add_dataset, data_settings
 from recoseg.config.split_settings import SplitSettings
 from recoseg.errors import UserError
+from recoseg.words import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -108,13 +109,14 @@ def show(split: LabelSplit, out: Path, console: Console) -> None:
     table = Table("", "class", header_style="bold")
     table.add_column("labelled images", justify="right", no_wrap=True)
     for number, (name, count) in enumerate(split.class_counts.items()):
-        table.add_row(str(number), Text(name, overflow="fold"), str(count))
+        table.add_row(str(number), Text(printable(name), overflow="fold"), str(count))
     console.print(table)
     absent = [name for name, count in split.class_counts.items() if not count]
     if absent:
-        console.print(f"In no labelled image: {', '.join(absent)}.", style="yellow", markup=False)
-    console.print(summary(split), markup=False)
-    console.print(f"split file: {out}", markup=False, soft_wrap=True)
+        told = printable(f"In no labelled image: {', '.join(absent)}.")
+        console.print(told, style="yellow", markup=False)
+    console.print(printable(summary(split)), markup=False)
+    console.print(printable(f"split file: {out}"), markup=False, soft_wrap=True)
 
 
 def summary(split: LabelSplit) -> str:

@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recoseg.words import printable
+
 if TYPE_CHECKING:
     from recoseg.train.run_folder import RunFolder
 
@@ -66,7 +68,7 @@ def status(folder: RunFolder) -> tuple[str, ...]:
     chosen = [line["selection"] for line in metrics if line.get("selection")]
     best = max((line["mean_iou"] for line in chosen if line["mean_iou"] is not None), default=None)
     return (
-        str(folder.path),
+        printable(str(folder.path)),
         state,
         f"{done}/{total}",
         percent(metrics[-1]["mean_iou"]) if metrics else DASH,

@@ -15,7 +15,7 @@ from recoseg.experiments.methods import ROWS
 from recoseg.experiments.results import Result
 from recoseg.experiments.table_formats import aligned, in_latex
 from recoseg.experiments.tables import NONE, heading
-from recoseg.words import listed
+from recoseg.words import listed, printable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -123,7 +123,7 @@ def terminal(table: ClassScores) -> Table:
     from rich.markup import escape
     from rich.table import Table
 
-    head, *rows = table.cells("[bold]%s[/]", escape)
+    head, *rows = table.cells("[bold]%s[/]", lambda text: escape(printable(text)))
     shown = Table(*head, box=SIMPLE_HEAD, title=table.caption, title_justify="left")
     for column in shown.columns[1:]:
         column.justify = "right"

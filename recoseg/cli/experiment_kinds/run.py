@@ -17,6 +17,7 @@ from recoseg.cli.experiment_words import add_grid_arguments, chosen_cells, chose
 from recoseg.cli.run_words import add_trust_argument
 from recoseg.errors import UserError
 from recoseg.lookup import did_you_mean
+from recoseg.words import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -109,7 +110,7 @@ def do(board: Board, arguments: argparse.Namespace, title: str, console: Console
     else:
         console.print(board_view(board, title))
     for failure in board.failures.values():
-        console.print(f"failed: {failure}", markup=False, soft_wrap=True)
+        console.print(printable(f"failed: {failure}"), markup=False, soft_wrap=True)
     return 1 if board.failures else 0
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from recoseg.cli.picture_words import image_and_labels, open_runs, require_image
 from recoseg.cli.run_words import add_trust_argument
 from recoseg.errors import UserError
+from recoseg.words import printable
 
 if TYPE_CHECKING:
     from recoseg.builders.trained import TrainedRun
@@ -50,7 +51,7 @@ def draw(arguments: argparse.Namespace, out: Path) -> None:
     keys = arguments.images or spread(first.val_keys, arguments.count)
     images = [predicted_image(runs, key) for key in keys]
     draw_predictions(out, images, first.dataset.classes, arrows=arguments.arrows, zoom=arguments.zoom)
-    print(f"images: {' '.join(keys)}")
+    print(f"images: {printable(' '.join(keys))}")
 
 
 def predicted_image(runs: dict[str, TrainedRun], key: str) -> PredictedImage:

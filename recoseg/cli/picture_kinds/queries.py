@@ -12,6 +12,7 @@ from pathlib import Path
 
 from recoseg.cli.picture_words import image_and_labels, open_runs, require_image, richest_image
 from recoseg.cli.run_words import add_trust_argument
+from recoseg.words import printable
 
 BESIDE: tuple[str, ...] = ()
 
@@ -44,4 +45,4 @@ def draw(arguments: argparse.Namespace, out: Path) -> None:
     ]
     whose = "own label" if labels is None else "true class"
     draw_queries(out, image.permute(1, 2, 0).numpy(), maps, whose=whose)
-    print(f"image: {key}")
+    print(f"image: {printable(key)}")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from recoseg.cli.picture_words import open_runs
 from recoseg.cli.run_words import add_trust_argument
 from recoseg.errors import UserError
+from recoseg.words import printable
 
 if TYPE_CHECKING:
     from recoseg.figures.relations import RelationPanel
@@ -43,7 +44,7 @@ def draw(arguments: argparse.Namespace, out: Path) -> None:
     plain = {"classes": list(names), "graphs": [as_plain(panel) for panel in panels]}
     write_whole(beside, json.dumps(plain) + "\n")
     show(panels, names)
-    print(f"numbers: {beside}")
+    print(f"numbers: {printable(str(beside))}")
 
 
 def read_panels(paths: Sequence[str], *, trust: bool) -> tuple[list[RelationPanel], tuple[str, ...]]:
@@ -96,5 +97,6 @@ def show(panels: Sequence[RelationPanel], names: Sequence[str]) -> None:
             alike = f"{names[one]}, {names[other]} ({float(panel.relations.graph[one, other]):.2f})"
         mean = panel.relations.mean_similarity
         told = "–" if mean != mean else f"{mean:.3f}"
-        table.add_row(Text(panel.run, overflow="fold"), panel.embedding, told, Text(alike, overflow="fold"))
+        run, pair_names = (Text(printable(text), overflow="fold") for text in (panel.run, alike))
+        table.add_row(run, panel.embedding, told, pair_names)
     Console(highlight=False).print(table)
