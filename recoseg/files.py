@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import secrets
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,13 +31,12 @@ def write_whole(path: Path, content: bytes | str) -> None:
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """An empty file beside `path`, to be filled: it takes that name in the end, or goes if anything fails."""
-    prefix = f".{path.name[:LONGEST_PREFIX]}."
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=prefix, suffix=".part")
-    temporary = Path(name)
+    temporary = path.with_name(f".{path.name[:LONGEST_PREFIX]}.{secrets.token_hex(4)}.part")
+    # With the rights that the user's umask leaves, as any other program would make it.
+    descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         yield temporary
         os.fsync(descriptor)
-        temporary.chmod(0o644)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)

@@ -20,6 +20,7 @@ from torch.utils.data import Dataset as TorchDataset
 
 from recoseg.augment.geometry import RandomCrop
 from recoseg.data.base import Dataset
+from recoseg.data.worker_processes import children_ignore_current_folder
 from recoseg.errors import UserError
 from recoseg.seeds import numpy_generator, permutation
 from recoseg.types import IGNORE, Batch, Sample
@@ -166,7 +167,7 @@ class Pieces(TorchDataset[Pair | UserError]):
             pin_memory=pin,
             generator=torch.Generator(),  # keeps the loader from drawing its base seed from the global state
         )
-        with children_deaf_to_ctrl_c():
+        with children_ignore_current_folder(), children_deaf_to_ctrl_c():
             pairs = iter(loader)
         try:
             for pair in pairs if workers else loaded_ahead(pairs):

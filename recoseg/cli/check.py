@@ -81,7 +81,7 @@ def progress_of(
         told = TextColumn("{task.description}", markup=False)  # a run may have any name
         columns = (told, BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
         with Progress(*columns, console=console, transient=True) as bar:
-            task = bar.add_task(doing, total=None)
+            task = bar.add_task(printable(doing), total=None)
             yield lambda done, total: bar.update(task, completed=done, total=total)
         return
     last = time.monotonic()
@@ -90,7 +90,7 @@ def progress_of(
         nonlocal last
         if time.monotonic() - last >= SECONDS_BETWEEN_LINES:
             last = time.monotonic()
-            console.print(f"{did} {done} of {total} images")
+            console.print(printable(f"{did} {done} of {total} images"))
 
     yield line
 
@@ -101,7 +101,7 @@ def show(report: CheckReport, console: Console) -> None:
     if report.classes:
         show_classes(report, report.classes, console)
     for note in report.notes:
-        console.print(textwrap.fill(note, console.width), soft_wrap=True)
+        console.print(textwrap.fill(printable(note), console.width), soft_wrap=True)
     if report.suggestion:
         console.print("There is no classes.json. To name the classes, save this as classes.json:")
         console.print(json.dumps(report.suggestion), soft_wrap=True)
@@ -134,7 +134,7 @@ def show_classes(report: CheckReport, classes: ClassInfo, console: Console) -> N
     for index, name in [*enumerate(classes.names), (IGNORE, "(void)")]:
         images = [str(count.images[index]) for count in subsets.values()]
         number = str(index) if index < len(classes) else ""
-        table.add_row(number, Text(name, overflow="fold"), percent(float(share[index])), *images)
+        table.add_row(number, Text(printable(name), overflow="fold"), percent(float(share[index])), *images)
     console.print(table)
 
 

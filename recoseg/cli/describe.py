@@ -14,6 +14,7 @@ from recoseg.cli.check import percent, progress_of
 from recoseg.cli.dataset_words import USAGE, add_dataset, data_settings
 from recoseg.cli.split import add_workers, require_workers, require_writable, summary
 from recoseg.errors import UserError
+from recoseg.words import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -58,10 +59,10 @@ def run(arguments: argparse.Namespace) -> int:
             draw(Path(arguments.picture), dataset, split, counter, arguments.image)
     show_subsets(dataset, console)
     if split:
-        console.print(f"split: {summary(split)}")
+        console.print(printable(f"split: {summary(split)}"))
     console.print(table)
     if arguments.picture:
-        console.print(f"picture: {arguments.picture}", soft_wrap=True)
+        console.print(printable(f"picture: {arguments.picture}"), soft_wrap=True)
     return 0
 
 
@@ -144,7 +145,8 @@ def class_table(dataset: Dataset, columns: dict[str, list[str]]) -> Table:
         table.add_column(name, justify="right")
     for number, name in enumerate([*dataset.classes.names, "(void)"]):
         index = str(number) if number < len(dataset.classes) else ""
-        table.add_row(index, Text(name, overflow="fold"), *(values[number] for values in columns.values()))
+        cells = [values[number] for values in columns.values()]
+        table.add_row(index, Text(printable(name), overflow="fold"), *cells)
     return table
 
 

@@ -13,8 +13,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from recoseg.cli.run_words import add_trust_argument
 from recoseg.errors import UserError
 from recoseg.lookup import did_you_mean
+from recoseg.words import printable
 
 if TYPE_CHECKING:
     from recoseg.builders.evaluation import Exam
@@ -62,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", metavar="FILE", help="the JSON file (default: in the run, evaluation/SUBSET.json)"
     )
     parser.add_argument("--force", action="store_true", help="write over an existing --out")
+    add_trust_argument(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -79,7 +82,13 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.force:
         raise UserError("--force has no effect without --out")
     folder = RunFolder.open(Path(arguments.run_folder))
-    exam = build_exam(folder, weights=arguments.weights, data_words=words, subset=arguments.subset)
+    exam = build_exam(
+        folder,
+        weights=arguments.weights,
+        data_words=words,
+        subset=arguments.subset,
+        trust=arguments.trust,
+    )
     with progress_of(new_console(stderr=True), doing="evaluating", did="evaluated") as progress:
         evaluation = exam.taken(protocol, rule, progress=progress)
     out = Path(arguments.out) if arguments.out else folder.evaluations / file_name(exam, protocol, rule)
@@ -87,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
     evaluation.save(out)
     console = new_console()
     show(evaluation, console, run=folder.path)
-    console.print(f"scores: {out}", soft_wrap=True)
+    console.print(printable(f"scores: {out}"), soft_wrap=True)
     return 0
 
 

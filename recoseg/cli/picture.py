@@ -10,6 +10,7 @@ from pathlib import Path
 
 from recoseg.cli.kinds import added_kinds
 from recoseg.errors import UserError
+from recoseg.words import printable
 
 KINDS = {
     "relations": "recoseg.cli.picture_kinds.relations",
@@ -41,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     out = where(arguments)
     arguments.draw(arguments, out)
-    print(f"picture: {out}")
+    print(f"picture: {printable(str(out))}")
     return 0
 
 

@@ -24,6 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recoseg.cli.run_words import add_trust_argument
 from recoseg.words import printable
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--device", default="auto", metavar="NAME", help="cpu, cuda, cuda:1, mps (default auto)"
     )
+    add_trust_argument(parser)
     existing = parser.add_mutually_exclusive_group()
     existing.add_argument("--resume", action="store_true", help="leave out images whose results are in OUT")
     existing.add_argument("--force", action="store_true", help="replace results that are in OUT")
@@ -104,6 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
         overlap=arguments.overlap,
         flip=arguments.flip,
         scales=arguments.scales,
+        trust=arguments.trust,
     )
     made_by = {
         "weights": digest(weights_file(RunFolder.open(Path(arguments.run_folder)), arguments.weights)),
@@ -114,7 +117,8 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if len(todo) < len(images):
         print(
-            f"{len(images) - len(todo)} of {len(images)} images have their results in {output.path} already"
+            f"{len(images) - len(todo)} of {len(images)} images have their results in "
+            f"{printable(str(output.path))} already"
         )
     if not todo:
         print("nothing is left to do")
@@ -135,7 +139,7 @@ def predict_and_tell(
             num_unread += 1
             console.print(Text(printable(f"left out: {problem}")), soft_wrap=True)
     num_done = len(images) - num_unread
-    print(f"{counted(num_done)} labelled, {speed(num_done, start)}: {output.path}")
+    print(f"{counted(num_done)} labelled, {speed(num_done, start)}: {printable(str(output.path))}")
     if num_unread:
         print(f"{num_unread} of {counted(len(images))} could not be read")
     return 1 if num_unread else 0

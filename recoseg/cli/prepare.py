@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from recoseg.cli.split import require_workers
 from recoseg.errors import UserError
+from recoseg.words import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -96,10 +97,10 @@ def show(prepared: Prepared, destination: Path, console: Console) -> None:
     from recoseg.data import DATASETS
 
     kept = f", {prepared.num_kept} of them before" if prepared.num_kept else ""
-    console.print(f"{destination}: {prepared.num_images} images are ready{kept}", soft_wrap=True)
+    console.print(printable(f"{destination}: {prepared.num_images} images are ready{kept}"), soft_wrap=True)
     if prepared.problems:
         left_out = f"{len(prepared.problems)} left out of its lists; mend these and run the command again:"
         console.print(left_out, style="bold red", soft_wrap=True)
     else:
         folder = f"./{destination}" if str(destination) in DATASETS else destination  # not the name of one
-        console.print(f"to train on it: recoseg train --data {folder}", soft_wrap=True)
+        console.print(printable(f"to train on it: recoseg train --data {folder}"), soft_wrap=True)

@@ -16,7 +16,7 @@ from recoseg.cli.dataset_words import USAGE, add_dataset, data_settings
 from recoseg.config.split_settings import SplitSettings
 from recoseg.config.train_settings import MOST_WORKERS
 from recoseg.errors import UserError
-from recoseg.words import shortened
+from recoseg.words import printable, shortened
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -112,13 +112,14 @@ def show(split: LabelSplit, out: Path, console: Console) -> None:
     table = Table("", "class", header_style="bold")
     table.add_column("labelled images", justify="right", no_wrap=True)
     for number, (name, count) in enumerate(split.class_counts.items()):
-        table.add_row(str(number), Text(name, overflow="fold"), str(count))
+        table.add_row(str(number), Text(printable(name), overflow="fold"), str(count))
     console.print(table)
     absent = [name for name, count in split.class_counts.items() if not count]
     if absent:
-        console.print(f"In no labelled image: {', '.join(absent)}.", style="yellow")
-    console.print(summary(split))
-    console.print(f"split file: {out}", soft_wrap=True)
+        told = printable(f"In no labelled image: {', '.join(absent)}.")
+        console.print(told, style="yellow")
+    console.print(printable(summary(split)))
+    console.print(printable(f"split file: {out}"), soft_wrap=True)
 
 
 def summary(split: LabelSplit) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from recoseg.cli.report import write_report
 from recoseg.errors import UserError
+from recoseg.words import printable
 
 if TYPE_CHECKING:
     from recoseg.config import RunConfig
@@ -61,10 +62,10 @@ def run(arguments: argparse.Namespace) -> int:
         folder = trainer.folder
         trainer.run(console)
     if writes:  # on its own: the other processes are done
-        console.print(f"run folder: {folder.path}", soft_wrap=True)
+        console.print(printable(f"run folder: {folder.path}"), soft_wrap=True)
         if not arguments.no_page:
-            page = write_report([folder.path], console=console)
-            console.print(f"page:       {page}", soft_wrap=True)
+            page = write_report([folder.path], console=console, trust=True)  # trained here
+            console.print(printable(f"page:       {page}"), soft_wrap=True)
     return 0
 
 

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing.connection import wait
 from typing import Any, TypeVar
 
@@ -35,11 +36,30 @@ def in_processes(
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(num_workers, mp_context=context, initializer=begin, initargs=(work,))
     try:
-        yield from pool.map(do, items, chunksize=16)
+        with children_ignore_current_folder():
+            results = pool.map(do, items, chunksize=16)
+        yield from results
     except BrokenProcessPool:
         raise UserError("a worker process died, perhaps for lack of memory: fewer need less") from None
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def children_ignore_current_folder() -> Iterator[None]:
+    """For Python processes started within it, as by `python -P`.
+
+    They begin with imports, before they are told where their parent found its modules: a yaml.py that lies
+    where the user happens to be must not be taken for one of these.
+    """
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop("PYTHONSAFEPATH")
+        if before is not None:
+            os.environ["PYTHONSAFEPATH"] = before
 
 
 def begin(work: Callable[[Any], Any]) -> None:

@@ -15,7 +15,7 @@ from recoseg.experiments.methods import ROWS
 from recoseg.experiments.results import Result
 from recoseg.experiments.table_formats import aligned, in_latex
 from recoseg.experiments.tables import NONE, heading
-from recoseg.words import listed
+from recoseg.words import listed, printable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -125,9 +125,8 @@ def terminal(table: ClassScores) -> Table:
     from rich.text import Text
 
     shown = Table(box=SIMPLE_HEAD, title=Text(table.caption), title_justify="left")
-    head, *rows = (
-        [Text.from_markup(cell, emoji=False) for cell in row] for row in table.cells("[bold]%s[/]", escape)
-    )
+    cells = table.cells("[bold]%s[/]", lambda text: escape(printable(text)))
+    head, *rows = ([Text.from_markup(cell, emoji=False) for cell in row] for row in cells)
     for number, name in enumerate(head):
         shown.add_column(name, justify="right" if number else "left")
     for row in rows:

@@ -42,6 +42,7 @@ from recoseg.train.schedule import poly, set_learning_rate
 from recoseg.train.selection import Selection, best_so_far
 from recoseg.train.state_file import load_state, put_back, save_state
 from recoseg.types import Batch, StepOutput
+from recoseg.words import printable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +89,7 @@ class Trainer:
                 if warning:
                     put_back(self.folder.state)
             for line in (*self.about, *([f"warning: {warning}"] if warning else [])):
-                console.print(line, highlight=False, soft_wrap=True)
+                console.print(printable(line), highlight=False, soft_wrap=True)
             if start == self.iterations:
                 console.print(f"all {start} iterations are done: nothing is left to train", highlight=False)
             log = stack.enter_context(self.new_log(start, console))

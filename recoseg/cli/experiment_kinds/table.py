@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from recoseg.cli.experiment_words import add_grid_arguments, chosen_cells, chosen_grid
 from recoseg.errors import UserError
+from recoseg.words import printable
 
 if TYPE_CHECKING:
     from recoseg.experiments.cells import Cell
@@ -99,7 +100,7 @@ def put(arguments: argparse.Namespace, text: str) -> None:
     if arguments.out:
         write_whole(Path(arguments.out), text)
     else:
-        print(text, end="")
+        print("\n".join(printable(line) for line in text.split("\n")), end="")
 
 
 def require_places(arguments: argparse.Namespace) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from recoseg.data.base import SUBSETS
 from recoseg.data.files import Entry
-from recoseg.data.image_files import image_suffixes, not_text
+from recoseg.data.image_files import FORMATS, image_suffixes, not_text
 from recoseg.data.list_files import numbered_lines, spelled_key
 from recoseg.data.problem import Problem, raise_first
 from recoseg.errors import UserError
@@ -39,8 +39,8 @@ def scan_folder(root: Path) -> FolderListing:
     images, image_problems = index_files(image_folder(root), once=True)
     if not images:
         raise_first(image_problems, root=root)
-        suffixes = "jpg, png, webp, tif and whatever else Pillow reads"
-        raise UserError(f"{root / 'images'} holds no images ({suffixes}); put your images there")
+        kinds = ", ".join(FORMATS.values())
+        raise UserError(f"{root / 'images'} holds no images ({kinds}); put your images there")
     labels, label_problems = index_files(root / "labels", once=False)  # images may share labels
     problems = image_problems + label_problems + pairing_problems(root, images, labels)
     lists: dict[str, tuple[str, ...]] = {}
