@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
+import re
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+UNFINISHED = re.compile(r"\.(?P<name>.+)\.[a-z0-9_]{8}\.part", re.DOTALL)
+"""The name of a file that is being written, or that a process which was killed had begun."""
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
     """Write `content` under a temporary name beside `path`, then move it there: all of it or nothing."""
+    remove_unfinished(path.parent, name=path.name)
     with whole_file(path) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
 
@@ -19,18 +25,51 @@ def write_whole(path: Path, content: bytes | str) -> None:
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """An empty file beside `path`, to be filled: it takes that name in the end, or goes if anything fails."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    temporary = Path(name)
+    with naming(path):
+        descriptor, temporary = begun_file(path)
+        try:
+            yield temporary
+            os.fsync(descriptor)
+            temporary.chmod(0o644)
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        finally:
+            os.close(descriptor)
+
+
+def begun_file(path: Path) -> tuple[int, Path]:
+    """A new file beside `path`, locked for as long as its descriptor is open: so nobody removes it."""
+    while True:
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:
+            return descriptor, Path(name)
+        os.close(descriptor)  # somebody took it for one that is left over, before it was locked
+
+
+def remove_unfinished(folder: Path, *, name: str | None = None) -> None:
+    """Remove what processes that were killed had begun to write: to `name`, or to any file in or below."""
+    for path in folder.rglob(".*.part") if name is None else folder.glob(".*.part"):
+        found = UNFINISHED.fullmatch(path.name)
+        if found is None or name not in (None, found["name"]):
+            continue
+        with suppress(OSError), path.open("rb+") as file:  # gone meanwhile, or not ours to remove
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while a process writes it
+            path.unlink()
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Troubles of the disk name the file that is written: the system tells of a temporary one, or of none."""
     try:
-        yield temporary
-        os.fsync(descriptor)
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+        yield
+    except OSError as error:
+        if error.errno is not None and (error.filename is None or str(error.filename).endswith(".part")):
+            error.filename = str(path)
         raise
-    finally:
-        os.close(descriptor)
 
 
 def digest(path: Path) -> str:

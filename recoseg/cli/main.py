@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
+import io
+import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import ModuleType
 from typing import NoReturn
 
@@ -38,7 +41,7 @@ These modules import nothing heavy at their top, so that help answers at once.
 
 USER_ERRNOS = {
     errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOENT, errno.ENOTDIR,
-    errno.EISDIR, errno.ENAMETOOLONG, errno.EMFILE,
+    errno.EISDIR, errno.ENAMETOOLONG, errno.EMFILE, errno.EFBIG, errno.EIO,
 }  # fmt: skip
 """Troubles with files that a user can mend: no permission, no space, no such folder."""
 
@@ -63,8 +66,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
+    adapt_to_terminal()
     try:
-        return dispatch(words, own_process=argv is None)
+        code = dispatch(words, own_process=argv is None)
+        flush_output()
+        return code
     except KeyboardInterrupt as interrupt:
         print(f"\nrecoseg: {str(interrupt) or 'interrupted'}", file=sys.stderr)
         return 130
@@ -77,6 +83,27 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         print(f"recoseg: {one_line(error)}", file=sys.stderr)
         return 1
+
+
+def adapt_to_terminal() -> None:
+    """Whatever it says of itself, there is room for text, and a letter that it cannot show is no error."""
+    columns = os.environ.get("COLUMNS")
+    if columns is not None and not (columns.isdecimal() and int(columns)):
+        del os.environ["COLUMNS"]
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
+
+
+def flush_output() -> None:
+    """Now, not when Python ends: where it goes to a file on a full disk, that is then told in a line."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        with suppress(OSError):
+            sys.stdout.close()
+        error.filename = "output"
+        raise
 
 
 def dispatch(words: list[str], *, own_process: bool) -> int:
@@ -133,6 +160,13 @@ def version() -> str:
     from importlib.metadata import version as installed_version
 
     return f"recoseg {installed_version('recoseg')}"
+
+
+def tell_troubles(troubles: Sequence[str]) -> int:
+    """For commands that go on in spite of some: a line each, after all that could be shown; the exit code."""
+    for trouble in troubles:
+        print(f"recoseg: {trouble}", file=sys.stderr)
+    return 1 if troubles else 0
 
 
 def one_line(error: BaseException) -> str:

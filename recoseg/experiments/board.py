@@ -56,6 +56,11 @@ class Board:
     def results(self) -> list[Result]:
         return [state.result for state in self.states.values() if state.result]
 
+    def troubles(self) -> list[str]:
+        """What cannot be read, a line each."""
+        cells = {cell.folder: cell for cell in self.cells if self.states[cell.folder].trouble}
+        return [f"{cell.name}: {self.states[folder].trouble}" for folder, cell in cells.items()]
+
     def count(self, kind: str) -> int:
         return sum(state.kind == kind for state in self.states.values())
 
@@ -79,6 +84,6 @@ class Board:
         left = [
             self.states[cell.folder].share_left * known.get(kind_of(cell), mean(known.values()))
             for cell in self.unfinished()
-            if cell.folder not in self.failures and self.states[cell.folder].kind != "other"
+            if cell.folder not in self.failures and self.states[cell.folder].kind not in ("other", "damaged")
         ]
         return max([sum(left) / workers, *left])  # the longest takes its time, however many there are
