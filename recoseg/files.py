@@ -11,6 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+LONGEST_PREFIX = 40
+"""Letters of a file's name in its temporary name, which would else be too long before the name itself is."""
+
 UNFINISHED = re.compile(r"\.(?P<name>.+)\.[a-z0-9_]{8}\.part", re.DOTALL)
 """The name of a file that is being written, or that a process which was killed had begun."""
 
@@ -42,7 +45,8 @@ def whole_file(path: Path) -> Iterator[Path]:
 def begun_file(path: Path) -> tuple[int, Path]:
     """A new file beside `path`, locked for as long as its descriptor is open: so nobody removes it."""
     while True:
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+        prefix = f".{path.name[:LONGEST_PREFIX]}."
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=prefix, suffix=".part")
         with suppress(OSError):  # a file system without locks
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         if os.fstat(descriptor).st_nlink:
@@ -54,7 +58,7 @@ def remove_unfinished(folder: Path, *, name: str | None = None) -> None:
     """Remove what processes that were killed had begun to write: to `name`, or to any file in or below."""
     for path in folder.rglob(".*.part") if name is None else folder.glob(".*.part"):
         found = UNFINISHED.fullmatch(path.name)
-        if found is None or name not in (None, found["name"]):
+        if found is None or (name is not None and found["name"] != name[:LONGEST_PREFIX]):
             continue
         with suppress(OSError), path.open("rb+") as file:  # gone meanwhile, or not ours to remove
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while a process writes it

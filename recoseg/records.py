@@ -73,7 +73,7 @@ def parsed(content: bytes | str) -> Any:
     except RecursionError:
         raise ValueError("nested too deep") from None
     except json.JSONDecodeError as error:
-        raise ValueError(f"not JSON, or cut short ({error.msg}, character {error.pos})") from None
+        raise ValueError(f"not JSON, or cut short (at character {error.pos})") from None
     except WrongFieldError:
         raise
     except ValueError:  # Python's limit of digits

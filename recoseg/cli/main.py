@@ -162,10 +162,10 @@ def version() -> str:
     return f"recoseg {installed_version('recoseg')}"
 
 
-def tell_troubles(troubles: Sequence[str]) -> int:
+def tell_troubles(troubles: Sequence[UserError | OSError]) -> int:
     """For commands that go on in spite of some: a line each, after all that could be shown; the exit code."""
     for trouble in troubles:
-        print(f"recoseg: {trouble}", file=sys.stderr)
+        print(f"recoseg: {one_line(trouble)}", file=sys.stderr)
     return 1 if troubles else 0
 
 

@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recoseg.cli.main import one_line, tell_troubles
+from recoseg.cli.main import tell_troubles
 from recoseg.errors import UserError
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ def run(arguments: argparse.Namespace) -> int:
     for column in table.columns:
         column.no_wrap = column.header not in ("run", "best")  # a path, and on what weights were chosen
     table.columns[0].overflow, table.columns[0].min_width = "fold", 20
-    troubles = []
+    troubles: list[UserError | OSError] = []
     for folder in folders:
         try:
             table.add_row(*status(folder))
         except (UserError, OSError) as error:
-            troubles.append(one_line(error))
+            troubles.append(error)
     if table.row_count:
         Console().print(table)
     return tell_troubles(troubles)

@@ -122,17 +122,17 @@ def require_places(arguments: argparse.Namespace) -> None:
                 require_ending(Path(path))
 
 
-def found_results(arguments: argparse.Namespace, cells: list[Cell]) -> tuple[list[Result], list[str]]:
+def found_results(arguments: argparse.Namespace, cells: list[Cell]) -> tuple[list[Result], list[UserError]]:
     """The results of the grid's cells that there are, under the names of its rows.
 
-    And what is damaged, in a line each: those runs are missing in the table, and named below it.
+    And what is damaged: those runs are missing in the table, and told of below it.
     """
     from recoseg.experiments.cell_settings import differing
     from recoseg.experiments.results import FILE, read_results
     from recoseg.experiments.states import result_in
 
     found: dict[Cell, Result] = {}
-    troubles: dict[Path, str] = {}  # by run folder, which rows may share
+    troubles: dict[Path, UserError] = {}  # by run folder, which rows may share
     if arguments.results:
         kept = {result.place: result for result in read_results(Path(arguments.results))}
         if not kept:
@@ -144,7 +144,7 @@ def found_results(arguments: argparse.Namespace, cells: list[Cell]) -> tuple[lis
                 if (cell.folder / FILE).exists():
                     found[cell] = result_in(cell)
             except UserError as error:
-                troubles[cell.folder] = str(error)
+                troubles[cell.folder] = error
     for cell, result in found.items():
         try:
             wanted, has = cell.settings(), settings_of_result(result)
