@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 ORDER = [
-    "errors", "lookup", "words", "files", "kept_memory", "seeds", "types", "distributed", "data", "splits",
-    "augment", "loaders", "models", "losses", "methods", "evaluate", "predict", "export", "train", "figures",
-    "report", "config", "builders", "experiments", "cli", "__main__", "__init__",
+    "errors", "lookup", "words", "files", "typed_values", "records", "kept_memory", "seeds", "types",
+    "distributed", "data", "splits", "augment", "loaders", "models", "losses", "methods", "evaluate",
+    "predict", "export", "train", "figures", "report", "config", "builders", "experiments", "cli", "__main__",
+    "__init__",
 ]  # fmt: skip
 PACKAGE = Path(__file__).parents[1] / "recoseg"
 FILES = sorted(PACKAGE.rglob("*.py"))

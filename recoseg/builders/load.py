@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, NotRequired, TypedDict
 
 from safetensors import SafetensorError, safe_open
 
@@ -22,10 +21,14 @@ from recoseg.models.base import SegmentationNetwork
 from recoseg.models.weights import load_weights
 from recoseg.predict.looks import OVERLAP, Looks
 from recoseg.predict.predictor import Predictor
+from recoseg.records import from_json
 from recoseg.train.run_folder import RunFolder
+from recoseg.typed_values import Count, Limits
 from recoseg.types import ClassInfo
 
 WEIGHTS = ("last", "best")
+COPY_AGAIN = "copy the file again"
+Byte = Annotated[int, Limits(0, 255)]
 
 
 def load(
@@ -54,6 +57,15 @@ def load(
     return Predictor(trained.network.inference(), trained.classes, device=chosen, looks=looks)
 
 
+class WeightsAbout(TypedDict):
+    """What the header of a weights file says."""
+
+    classes: list[str]
+    palette: list[tuple[Byte, Byte, Byte]]
+    iteration: Count
+    best_on: NotRequired[str]
+
+
 @dataclass(frozen=True)
 class TrainedNetwork:
     """A network with the weights of a run, on the CPU and in eval mode, and what its classes are."""
@@ -74,7 +86,10 @@ def trained_network(folder: RunFolder, *, weights: str = "last", trust: bool = F
     config = load_config(folder.config)
     require_trust(config, folder.config, trust=trust)
     about = weights_about(file)
-    classes = ClassInfo(tuple(about["classes"]), tuple((r, g, b) for r, g, b in about["palette"]))
+    try:
+        classes = ClassInfo(tuple(about["classes"]), tuple(about["palette"]))
+    except UserError as error:
+        raise UserError(f"{file}: {error}; {COPY_AGAIN}") from error
     network = build_model(
         config.model, len(classes), feature_channels=feature_channels(config), seed=config.train.seed
     )
@@ -87,7 +102,7 @@ def trained_network(folder: RunFolder, *, weights: str = "last", trust: bool = F
         raise UserError(
             f"not the weights of a network of {len(classes)} classes as in {folder.config}: {error}"
         ) from error
-    return TrainedNetwork(config, network.eval(), classes, int(about["iteration"]), file)
+    return TrainedNetwork(config, network.eval(), classes, about["iteration"], file)
 
 
 def require_trust(config: RunConfig, path: Path, *, trust: bool) -> None:
@@ -112,13 +127,13 @@ def weights_file(folder: RunFolder, weights: str) -> Path:
     return folder.weights
 
 
-def weights_about(file: Path) -> Mapping[str, Any]:
-    """What the header of a weights file says: classes, palette, iteration."""
+def weights_about(file: Path) -> WeightsAbout:
     try:
         with safe_open(file, framework="pt") as content:
-            about = dict(json.loads((content.metadata() or {})["recoseg"]))
-        return {name: about[name] for name in ("classes", "palette", "iteration")}
+            header = (content.metadata() or {}).get("recoseg")
     except (SafetensorError, ValueError) as error:
-        raise UserError(f"{file}: not a readable weights file ({error}); copy it again") from error
-    except KeyError:
-        raise UserError(f"{file}: does not name its classes; only weights that recoseg trained do") from None
+        raise UserError(f"{file}: not a readable weights file ({error}); {COPY_AGAIN}") from error
+    if header is None:
+        raise UserError(f"{file}: does not name its classes; only weights that recoseg trained do")
+    about: WeightsAbout = from_json(header, WeightsAbout, where=f"{file}: header", remedy=COPY_AGAIN)
+    return about

@@ -70,10 +70,10 @@ def print_table(runs: list[Path], console: Console) -> None:
     from rich.table import Table
 
     from recoseg.report.numbers import percent, points
-    from recoseg.train.run_folder import RunFolder, read_lines
+    from recoseg.train.run_folder import RunFolder
 
     table = Table("run", "mean IoU", "difference", "accuracy", box=SIMPLE_HEAD)
-    last = [read_lines(RunFolder(path).metrics)[-1] for path in runs]
+    last = [RunFolder(path).read_metrics()[-1] for path in runs]
     for path, scores in zip(runs, last, strict=True):
         difference = (scores["mean_iou"] or 0) - (last[0]["mean_iou"] or 0)
         gain = "" if scores is last[0] else f"{points(difference)} points"

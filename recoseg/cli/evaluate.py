@@ -92,10 +92,13 @@ def run(arguments: argparse.Namespace) -> int:
     with progress_of(new_console(stderr=True), doing="evaluating", did="evaluated") as progress:
         evaluation = exam.taken(protocol, rule, progress=progress)
     out = Path(arguments.out) if arguments.out else folder.evaluations / file_name(exam, protocol, rule)
-    out.parent.mkdir(exist_ok=True)
-    evaluation.save(out)
     console = new_console()
-    show(evaluation, console, run=folder.path)
+    show(evaluation, console, run=folder.path)  # first: what was computed shall be seen in any case
+    try:
+        out.parent.mkdir(exist_ok=True)
+        evaluation.save(out)
+    except OSError as error:
+        raise UserError(f"{out}: the scores are not written there: {error.strerror or error}") from error
     console.print(printable(f"scores: {out}"), soft_wrap=True)
     return 0
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
+import io
+import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import ModuleType
 from typing import NoReturn
 
@@ -39,7 +42,8 @@ These modules import nothing heavy at their top, so that help answers at once.
 
 USER_ERRNOS = {
     errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOENT, errno.ENOTDIR,
-    errno.EISDIR, errno.ENAMETOOLONG, errno.EMFILE, errno.ELOOP, errno.ENXIO, errno.EEXIST,
+    errno.EISDIR, errno.ENAMETOOLONG, errno.EMFILE, errno.EFBIG, errno.EIO, errno.ELOOP, errno.ENXIO,
+    errno.EEXIST,
 }  # fmt: skip
 """Troubles with files that a user can mend: no permission, no space, no such folder, links in a circle."""
 
@@ -64,8 +68,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
+    adapt_to_terminal()
     try:
-        return dispatch(words, own_process=argv is None)
+        code = dispatch(words, own_process=argv is None)
+        flush_output()
+        return code
     except KeyboardInterrupt as interrupt:
         print(f"\nrecoseg: {str(interrupt) or 'interrupted'}", file=sys.stderr)
         return 130
@@ -78,6 +85,27 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         print(f"recoseg: {told}", file=sys.stderr)
         return 1
+
+
+def adapt_to_terminal() -> None:
+    """Whatever it says of itself, there is room for text, and a letter that it cannot show is no error."""
+    columns = os.environ.get("COLUMNS")
+    if columns is not None and not (columns.isdecimal() and int(columns)):
+        del os.environ["COLUMNS"]
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
+
+
+def flush_output() -> None:
+    """Now, not when Python ends: where it goes to a file on a full disk, that is then told in a line."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        with suppress(OSError):
+            sys.stdout.close()
+        error.filename = "output"
+        raise
 
 
 def dispatch(words: list[str], *, own_process: bool) -> int:
@@ -139,7 +167,14 @@ def version() -> str:
     return f"recoseg {installed_version('recoseg')}"
 
 
-def one_line(error: BaseException, words: Sequence[str]) -> str | None:
+def tell_troubles(troubles: Sequence[UserError | OSError]) -> int:
+    """For commands that go on in spite of some: a line each, after all that could be shown; the exit code."""
+    for trouble in troubles:
+        print(f"recoseg: {one_line(trouble)}", file=sys.stderr)
+    return 1 if troubles else 0
+
+
+def one_line(error: BaseException, words: Sequence[str] = ()) -> str | None:
     """What to say of an error to whoever gave these words; None if it is a mistake of ours."""
     if is_shortage(error):
         module = sys.modules.get(COMMANDS.get(words[0], "") if words else "")

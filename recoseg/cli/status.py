@@ -1,4 +1,7 @@
-"""Show how far runs are: a table of their progress, scores and speed."""
+"""Show how far runs are: a table of their progress, scores and speed.
+
+Runs whose files cannot be read are named below it, with the reason; the exit code is then 1.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recoseg.cli.main import tell_troubles
+from recoseg.errors import UserError
 from recoseg.words import printable
 
 if TYPE_CHECKING:
@@ -33,15 +38,19 @@ def run(arguments: argparse.Namespace) -> int:
     for column in table.columns:
         column.no_wrap = column.header not in ("run", "best")  # a path, and on what weights were chosen
     table.columns[0].overflow, table.columns[0].min_width = "fold", 20
+    troubles: list[UserError | OSError] = []
     for folder in folders:
-        table.add_row(*status(folder))
-    new_console().print(table)
-    return 0
+        try:
+            table.add_row(*status(folder))
+        except (UserError, OSError) as error:
+            troubles.append(error)
+    if table.row_count:
+        new_console().print(table)
+    return tell_troubles(troubles)
 
 
 def find_runs(paths: list[Path]) -> list[RunFolder]:
     """The runs at and below the paths; a path without any is a mistake."""
-    from recoseg.errors import UserError
     from recoseg.train.run_folder import RunFolder
 
     found: list[RunFolder] = []
@@ -59,10 +68,9 @@ def status(folder: RunFolder) -> tuple[str, ...]:
     from recoseg.config import load
     from recoseg.report.numbers import DASH, percent
     from recoseg.train.progress import clock
-    from recoseg.train.run_folder import read_lines
 
     total = load(folder.config).train.iterations
-    losses, metrics = read_lines(folder.losses), read_lines(folder.metrics)
+    losses, metrics = folder.read_losses(), folder.read_metrics()
     done = max((line["iteration"] for line in (*losses, *metrics)), default=0)
     in_use = folder.is_in_use()
     state = "running" if in_use else "done" if metrics and metrics[-1]["iteration"] == total else "stopped"

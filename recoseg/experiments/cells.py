@@ -34,6 +34,11 @@ class Cell:
         return f"{self.column}/{self.row}/seed-{self.seed}"
 
     @property
+    def place(self) -> tuple[str, str, str, int]:
+        """Where its result belongs."""
+        return self.profile, self.column, self.owner, self.seed
+
+    @property
     def folder(self) -> Path:
         """A run folder, made or to be made."""
         return self.out / self.profile / self.column / self.owner / f"seed-{self.seed}"

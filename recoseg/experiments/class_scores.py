@@ -75,6 +75,8 @@ def class_scores(grid: Grid, column: str, results: Sequence[Result]) -> ClassSco
         raise UserError(f"{heading(column)}: no seed is done for all methods; choose methods with --only")
     chosen = [[found[row][seed] for seed in seeds] for row in rows]
     names = list(chosen[0][0].iou)
+    for other in (result for runs in chosen for result in runs if set(result.iou) != set(names)):
+        raise UserError(f"{heading(column)}: {other.row}, seed {other.seed}, was scored on other classes")
     scores = {name: (lambda result, name=name: result.iou.get(name)) for name in names} | OTHERS
     lines = [(name, tuple(mean_of(runs, score) for runs in chosen)) for name, score in scores.items()]
     return ClassScores(

@@ -135,8 +135,8 @@ def place(board: Board, cell: Cell) -> Text:
     state = board.states[cell.folder]
     if state.result is not None:
         return Text(f"{100 * state.result.mean_iou:.1f}")
-    if cell.folder in board.failures:
-        return Text("failed", style="red")
+    if cell.folder in board.failures or state.kind == "damaged":
+        return Text("failed" if cell.folder in board.failures else "damaged", style="red")
     if state.kind == "running":
         return Text(f"{100 * state.iteration // max(state.iterations, 1)} %", style="cyan")
     if state.kind == "begun":

@@ -6,7 +6,6 @@ import hashlib
 import io
 import os
 import pickle
-import zipfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -48,11 +47,14 @@ class IndexCache:
         try:
             with np.load(self.path, allow_pickle=False) as content:
                 keys, old, table = (content[name] for name in ("keys", "stamps", "pixels"))
-            if table.shape != (len(keys), len(self.dataset.classes) + 1) or old.shape != (len(keys), 2):
+            shapes = (keys.ndim, old.shape, table.shape)
+            fits = shapes == (1, (len(keys), 2), (len(keys), len(self.dataset.classes) + 1))
+            kinds = (keys.dtype.kind, old.dtype, table.dtype)
+            if not fits or kinds != ("U", np.int64, np.int64) or table.min(initial=0) < 0:
                 return {}
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        except Exception:  # what a damaged file raises depends on where it is damaged
             return {}
-        records = zip(map(tuple, old.tolist()), table.astype(np.int64), strict=True)
+        records = zip(map(tuple, old.tolist()), table, strict=True)
         self.stored = dict(zip(keys.tolist(), records, strict=True))
         return {key: row for key, (stamp, row) in self.stored.items() if stamps.get(key) == stamp}
 

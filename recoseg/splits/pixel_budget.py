@@ -12,14 +12,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recoseg.errors import UserError
-from recoseg.splits.split_file import Point
 from recoseg.types import IGNORE
+
+if TYPE_CHECKING:
+    from recoseg.splits.split_file import Point
 
 Rings = NDArray[Any]  # (H, W) whole numbers, 16 bits where they suffice
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from recoseg.cli.experiment_kinds.run import add_data_arguments, chosen_data, chosen_lists
 from recoseg.cli.experiment_words import add_grid_arguments, chosen_cells, chosen_grid
+from recoseg.cli.main import tell_troubles
 from recoseg.errors import UserError
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     board.look()
     title = f"{grid.title}; profile {board.cells[0].profile}"
     new_console().print(board_view(board, title))
-    return 0
+    return tell_troubles(board.troubles())
 
 
 def gathering(arguments: argparse.Namespace) -> str:
