@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import errno
 import math
-import os
 import types
 from collections.abc import Mapping
 from contextlib import suppress
@@ -60,7 +60,7 @@ def parse_union(options: tuple[Any, ...], value: object, path: str) -> Any:
     mapping = section_mapping(value, path)
     name = str(mapping["name"]) if "name" in mapping else unnamed(by_name, mapping, path)
     if name not in by_name:
-        raise UserError(f"{path}.name: unknown name {name!r}{did_you_mean(name, by_name)}")
+        raise UserError(f"{path}.name: unknown name {shortened(repr(name))}{did_you_mean(name, by_name)}")
     for key in mapping:
         owners = [option for option, kind in by_name.items() if key in {f.name for f in fields(kind)}]
         if owners and name not in owners:
@@ -206,13 +206,13 @@ def finite_number(text: str) -> float:
 def checked(declared: Field[Any], value: Any, path: str) -> Any:
     """`value`, if it keeps the limits of its field; a path that exists is made absolute."""
     is_path = declared.metadata.get("is_path") and value is not None
-    if is_path and value not in declared.metadata["words"] and os.path.exists(value):  # noqa: PTH110 (any text)
-        return absolute(value, path)
+    if is_path and value not in declared.metadata["words"]:
+        return located(value, path)
     limits = declared.metadata.get("limits", {})
     for number in value if isinstance(value, tuple) else (value,):
         if isinstance(number, bool) or not isinstance(number, int | float):
             continue
-        for limit, bound in ({"at_most": LARGEST} | limits).items():
+        for limit, bound in ({"at_least": -LARGEST, "at_most": LARGEST} | limits).items():
             kept = {"at_least": number >= bound, "at_most": number <= bound, "above": number > bound}[limit]
             if not kept:
                 raise UserError(
@@ -221,8 +221,15 @@ def checked(declared: Field[Any], value: Any, path: str) -> Any:
     return value
 
 
-def absolute(value: str, path: str) -> str:
-    """The place without links, which must be one that a config can hold."""
+def located(value: str, path: str) -> str:
+    """What exists by its place without links, if a config can hold that; what does not exist as it is."""
+    try:
+        Path(value).stat()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            told = f"longer than names can be: {shortened(repr(value))}"
+            raise UserError(f"{path}: {told}") from None
+        return value
     place = str(real(Path(value)))
     if not is_text(place):
         raise UserError(f"{path}: {place!r} is not UTF-8 text: rename the folder")

@@ -22,7 +22,7 @@ class AugmentSettings:
         at_most=16_384,
     )
     scale: tuple[float, float] = setting(
-        (0.5, 1.5), "range of the random scale; 1,1 for none", above=0, at_most=16
+        (0.5, 1.5), "range of the random scale; 1,1 for none", at_least=0.01, at_most=16
     )
     flip: float = setting(0.5, "probability of a horizontal flip", at_least=0, at_most=1)
     jitter: float = setting(0.8, "probability of colour jitter", at_least=0, at_most=1)

@@ -169,7 +169,7 @@ SHORTAGES = [
     ("a GPU", "evaluate run", "recoseg.builders.evaluation.evaluate", "--window 512"),
     ("the system", "evaluate run", "recoseg.models.weight_files.load_file", "--window 512"),
     ("PyTorch", "predict run photos -o out", "recoseg.predict.predictor.Predictor.predict", "--window 512"),
-    ("a GPU", "picture predictions run --out a.png", "recoseg.evaluate.protocol.Protocol.labels", "need less"),
+    ("a GPU", "picture predictions run --out a.png", "recoseg.evaluate.protocol.Protocol.labels", "fewer"),
     ("PyTorch", "export run --format torch", "torch.export.export", "--size 256x256"),
     ("Python", "check photos", "recoseg.data.check.report.count_subset", "--workers 1"),
     ("Python", "prepare folder photos s", "recoseg.data.prepare.convert.png", "--workers 1"),
