@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     adapt_to_terminal()
     try:
         code = dispatch(words, own_process=argv is None)
-        flush_output()
+        sys.stdout.flush()  # now, not when Python ends, where a disk that is full would be a traceback
         return code
     except KeyboardInterrupt as interrupt:
         print(f"\nrecoseg: {str(interrupt) or 'interrupted'}", file=sys.stderr)
@@ -78,6 +78,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.close()  # whoever read our output has gone: nothing to say, nobody to say it to
         return 1
     except (UserError, OSError) as error:
+        if isinstance(error, OSError) and error.filename is None and output_is_broken():
+            error.filename = "output"
         is_ours = isinstance(error, UserError) or error.errno in USER_ERRNOS
         if debug or not is_ours:
             raise
@@ -95,15 +97,15 @@ def adapt_to_terminal() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def flush_output() -> None:
-    """Now, not when Python ends: where it goes to a file on a full disk, that is then told in a line."""
+def output_is_broken() -> bool:
+    """Whether there is no writing to the output; it is given up then, lest Python try again when it ends."""
     try:
         sys.stdout.flush()
-    except OSError as error:
+        return False
+    except OSError:
         with suppress(OSError):
             sys.stdout.close()
-        error.filename = "output"
-        raise
+        return True
 
 
 def dispatch(words: list[str], *, own_process: bool) -> int:
