@@ -11,10 +11,11 @@ A chart with rows of its own has them above it: <!-- chart NAME ROWS -->.
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 
+from recoseg.cli.main import main as recoseg
 from recoseg.files import write_whole
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,12 +39,11 @@ def table(words: str, *more: str) -> str:
     grid, *only = named.split()
     chosen = (["--only", *only] if only else []) + (["--seeds", *seeds.split()] if seeds else [])
     command = ["experiments", "table", grid, *chosen, "--profile", PROFILE, "--results", str(RESULTS), *more]
-    done = subprocess.run(
-        [sys.executable, "-m", "recoseg", *command], capture_output=True, text=True, check=False, cwd=ROOT
-    )
-    if done.returncode:
-        raise SystemExit(f"recoseg {' '.join(command)}: {done.stderr.strip()}")
-    return done.stdout
+    with redirect_stdout(StringIO()) as output, redirect_stderr(StringIO()) as errors:
+        code = recoseg(command)
+    if code:
+        raise SystemExit(f"recoseg {' '.join(command)}: {errors.getvalue().strip()}")
+    return output.getvalue()
 
 
 def filled(page: str) -> str:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import multiprocessing.context
 import os
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 # Tests run in parallel processes; more threads each would only make them wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "agg")
+# Dozens of child processes import recoseg: it is compiled once, also for users who want no .pyc files.
+os.environ["PYTHONDONTWRITEBYTECODE"] = ""
 
 from pathlib import Path
 
@@ -16,6 +21,10 @@ import pytest
 import torch
 from hypothesis import settings
 
+from recoseg.errors import UserError
+from recoseg.train.sixteen_bits import require_sixteen_bits
+
+sys.dont_write_bytecode = False
 torch.set_num_threads(1)
 settings.register_profile("recoseg", deadline=None, max_examples=50, derandomize=True)
 settings.load_profile("recoseg")
@@ -26,6 +35,49 @@ REPOSITORY = Path(__file__).parents[1]
 @pytest.fixture(scope="session")
 def repository() -> Path:
     return REPOSITORY
+
+
+@pytest.fixture(scope="session", autouse=True)
+def files_that_are_not_forced_onto_the_disk() -> Iterator[None]:
+    """No test cuts the power, and waiting for the disk takes a third of a small run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def processes_that_need_not_import_torch() -> Iterator[None]:
+    """Where we start processes by "spawn", tests get theirs from a server that has imported all there is.
+
+    They too begin with nothing of ours but what is pickled for them. Commands that tests run as processes of
+    their own do start their children by "spawn".
+    """
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload(["torch.distributed", "torch._dynamo", "recoseg.builders.runs"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(multiprocessing.context._concrete_contexts, "spawn", server)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def measured_by_coverage() -> Iterator[dict[str, str]]:
+    """What makes child processes measure their coverage, which takes them half as long again.
+
+    Most do nothing that is not measured in this process too, so they are let off; see `covered_children`.
+    """
+    names = [name for name in os.environ if name.startswith("COVERAGE_PROCESS")]
+    with pytest.MonkeyPatch.context() as patch:
+        variables = {name: os.environ[name] for name in names}
+        for name in names:
+            patch.delenv(name)
+        yield variables
+
+
+@pytest.fixture
+def covered_children(measured_by_coverage, monkeypatch) -> None:
+    """For tests of code that runs in processes of its own only."""
+    for name, value in measured_by_coverage.items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture(scope="session")
@@ -44,6 +96,24 @@ def processor_seconds() -> Callable[..., float]:
         return min(seconds)
 
     return measure
+
+
+@pytest.fixture
+def needs_16_bits(pytestconfig, monkeypatch) -> Callable[[str], None]:
+    """`needs_16_bits("bfloat16")`: skips where this CPU has no such convolutions.
+
+    Elsewhere it lets commands know, so that they need not try.
+    """
+    home = pytestconfig.cache.mkdir("users_cache")
+
+    def need(name: str) -> None:
+        try:
+            require_sixteen_bits(getattr(torch, name), cache=home / "recoseg")
+        except UserError as error:
+            pytest.skip(str(error))
+        monkeypatch.setenv("XDG_CACHE_HOME", str(home))
+
+    return need
 
 
 @pytest.fixture(scope="session")

@@ -48,6 +48,7 @@ def own_images(folder: Path) -> None:
     Image.new("RGB", (40, 30)).save(folder.parent / "photo.jpg")
 
 
+@pytest.mark.no_cover
 def test_every_command_and_the_prediction_run_as_written(tmp_path, monkeypatch, capsys) -> None:
     """In the README's order, since later ones use what earlier ones made; only shorter."""
     monkeypatch.chdir(tmp_path)

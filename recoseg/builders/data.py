@@ -44,9 +44,13 @@ def build_split(
 
 def class_counter(*, num_workers: int | None = None, progress: Progress | None = None) -> ClassCounter:
     """Counts classes in several processes, and remembers them in the user's cache folder."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     num_workers = num_workers or min(os.cpu_count() or 1, 8)
-    return ClassCounter(num_workers=num_workers, progress=progress, cache=Path(home) / "recoseg")
+    return ClassCounter(num_workers=num_workers, progress=progress, cache=cache_folder())
+
+
+def cache_folder() -> Path:
+    """Where we remember what can be found out again, for this user; it need not exist."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "recoseg"
 
 
 def val_keys(dataset: Dataset) -> list[str]:

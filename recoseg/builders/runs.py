@@ -12,6 +12,7 @@ from recoseg.augment.colour import ColourJitter, GaussianBlur
 from recoseg.builders.data import (
     build_dataset,
     build_split,
+    cache_folder,
     require_training_labels,
     require_two_classes,
     val_keys,
@@ -36,6 +37,7 @@ from recoseg.splits.split_file import LabelSplit
 from recoseg.splits.visible import VisibleLabels
 from recoseg.train.precision import Precision
 from recoseg.train.run_folder import RunFolder
+from recoseg.train.sixteen_bits import require_sixteen_bits
 from recoseg.train.trainer import Trainer
 
 
@@ -61,9 +63,12 @@ def build_parts(
     config: RunConfig, dataset: Dataset, split: LabelSplit, *, resumed: bool = False
 ) -> dict[str, Any]:
     """What a trainer is made of; `resumed` where a saved state will be put into it."""
-    device = choose_device(config.train.device)
-    require_two_classes(dataset)
     train = config.train
+    device = choose_device(train.device)
+    precision = Precision(train.precision, device)
+    if precision.dtype is not None and device.type == "cpu":
+        require_sixteen_bits(precision.dtype, cache=cache_folder())
+    require_two_classes(dataset)
     workers = choose_workers(train, dataset)
     cached = Cached(dataset, budget_bytes=int(train.cache_gb * 1e9) // max(1, workers))
     visible = VisibleLabels(cached, split)
@@ -90,7 +95,7 @@ def build_parts(
         "jitter": ColourJitter(probability=config.augment.jitter),
         "blur": GaussianBlur(probability=config.augment.blur),
         "device": device,
-        "precision": Precision(train.precision, device),
+        "precision": precision,
         "iterations": train.iterations,
         "power": config.optimiser.power,
         "clip": train.clip,

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
+import runpy
+import select
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
+from multiprocessing.connection import Connection
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,6 +27,17 @@ import pytest
 from PIL import Image
 
 from recoseg.cli.main import main
+from recoseg.data.scenes.scene import draw_scene
+
+draw_once = cache(draw_scene)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def scenes_that_are_drawn_once() -> Iterator[None]:
+    """Nearly all runs here are on the same few: drawing them takes half of such a run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("recoseg.data.scenes.dataset.draw_scene", draw_once)
+        yield
 
 
 @dataclass(frozen=True)
@@ -54,10 +72,10 @@ def recoseg(capsys, monkeypatch, tmp_path):
 
 @pytest.fixture(scope="session")
 def tiny() -> list[str]:
-    """Settings that make a whole training run a matter of a second or two."""
+    """Settings of a run of a second with a real network."""
     return [
         "--data.height=32", "--data.width=32", "--data.num-train=6", "--data.num-val=2",
-        "--augment.crop=32", "--model.decoder-width=8", "--model.separable=true",
+        "--augment.crop=32", "--model.encoder=resnet10_small", "--model.decoder-width=8",
         "--train.iterations=4", "--train.labelled-per-step=2",
         "--train.evaluate-every=2", "--train.log-every=1",
     ]  # fmt: skip
@@ -108,6 +126,29 @@ def small(tmp_path) -> list[str]:
 
 
 @pytest.fixture(scope="session")
+def runs_of_before() -> dict[tuple[str, ...], Path]:
+    return {}
+
+
+@pytest.fixture
+def trained_run(recoseg, tmp_path, tmp_path_factory, runs_of_before) -> Callable[..., Path]:
+    """`trained_run("run", *small)`: a copy of a finished run, which is trained once for all tests.
+
+    For tests of what is done with a run, on data that does not lie in a folder of the test.
+    """
+
+    def copy(name: str, *words: str) -> Path:
+        if (name, *words) not in runs_of_before:
+            outcome = recoseg("train", "--out", name, *words)
+            assert outcome.code == 0, outcome.err
+            kept = tmp_path_factory.mktemp("trained") / "run"
+            runs_of_before[name, *words] = shutil.move(tmp_path / name, kept)
+        return shutil.copytree(runs_of_before[name, *words], tmp_path / name)
+
+    return copy
+
+
+@pytest.fixture(scope="session")
 def classmix_and_contrast() -> list[str]:
     """The paper's method, with a threshold that an untrained teacher passes and a contrast of few pixels."""
     return [
@@ -130,11 +171,26 @@ class Slow(nn.ReLU):
 """
 
 
+@pytest.fixture
+def slow_steps(tmp_path, small) -> Callable[[float], None]:
+    """`slow_steps(0.05)`: each step of `small` takes so many seconds more: there is time to do something."""
+
+    def wait(seconds: float) -> None:
+        text = SMALL_NETWORK
+        if seconds:
+            text = text.replace("from torch import nn\n", SLOW_LAYER.format(seconds))
+            text = text.replace("nn.ReLU()", "Slow()")
+        (tmp_path / "small_network.py").write_text(text)
+
+    return wait
+
+
 @dataclass(frozen=True)
 class Trial:
     """The grid `scenes` in a profile of half a second a run, and what its first seed has left behind."""
 
     path: Path
+    slow_steps: Callable[[float], None]
     words = ("experiments", "run", "scenes", "--trust", "--profile", "trial.yaml", "--seeds", "0", "--runs")
 
     def change(self, name: str, before: str, after: str) -> None:
@@ -145,8 +201,7 @@ class Trial:
 
     def last_longer(self, seconds: float = 0.05) -> None:
         """60 steps of so many seconds and more each, so that there is a middle to be interrupted in."""
-        self.change("small_network.py", "from torch import nn\n", SLOW_LAYER.format(seconds))
-        self.change("small_network.py", "nn.ReLU()", "Slow()")
+        self.slow_steps(seconds)
         self.change("trial_scenes.yaml", "iterations: 6, ", "iterations: 60, ")
         self.change("trial_scenes.yaml", "evaluate_every: 2, ", "evaluate_every: 10, ")
 
@@ -181,7 +236,7 @@ class Trial:
 
 
 @pytest.fixture
-def trial(tmp_path, small) -> Trial:
+def trial(tmp_path, slow_steps) -> Trial:
     """A grid in the folder of `recoseg` and `background`."""
     (tmp_path / "trial_scenes.yaml").write_text(
         "data: {name: scenes, height: 32, width: 32, num_train: 16, num_val: 3}\n"
@@ -195,18 +250,111 @@ def trial(tmp_path, small) -> Trial:
         "contrast: {contrast.trust_above: 0.05, contrast.num_queries: 8, contrast.num_keys: 16,\n"
         "           contrast.feature_channels: 8}\n"
     )
-    return Trial(tmp_path)
+    return Trial(tmp_path, slow_steps)
+
+
+@pytest.fixture
+def in_process(monkeypatch) -> list[list[str]]:
+    """Commands of cells run in this process: no imports of seconds. Returns the list of what was run.
+
+    What is said while one of them is at work may be in its log: their outputs are one.
+    """
+    from recoseg.cli.experiment_kinds.run import in_this_process
+    from recoseg.experiments.execute import execute
+    from recoseg.experiments.local import LocalWorkers
+
+    ran = []
+
+    def run(self, cell):
+        def start(command, log):
+            ran.append(command[:2])
+            return in_this_process(command, log)
+
+        return execute(cell, start, threads=self.threads)
+
+    monkeypatch.setattr(LocalWorkers, "run", run)
+    return ran
+
+
+@pytest.fixture(scope="session")
+def scores_of_before() -> dict[str, dict[str, Any]]:
+    return {}
+
+
+@pytest.fixture
+def whole_scores(recoseg, trial, in_process, scores_of_before) -> Callable[[str], dict[str, Any]]:
+    """`whole_scores(row)` of a trial that lasts longer, where nothing interrupts it; trained once for all."""
+
+    def scores(row: str) -> dict[str, Any]:
+        if row not in scores_of_before:
+            trial.slow_steps(0)
+            outcome = recoseg(*trial.words, "whole", "--only", row)
+            assert outcome.code == 0, outcome.out + outcome.err
+            scores_of_before[row] = trial.scores(row, "whole")
+            assert scores_of_before[row]["iterations"] == 60
+        return scores_of_before[row]
+
+    return scores
+
+
+class Forked:
+    """A command in a process that has imported torch already, as a `subprocess.Popen` of few words."""
+
+    def __init__(self, words: list[str], folder: Path, environment: dict[str, str]) -> None:
+        server = multiprocessing.get_context("forkserver")
+        (self.stdout, out), (self.stderr, err) = server.Pipe(duplex=False), server.Pipe(duplex=False)
+        self.process = server.Process(target=run_command, args=(words, str(folder), environment, out, err))
+        self.process.start()
+        self.pid, self.terminate = self.process.pid, self.process.terminate
+        for pipe in (out, err):
+            pipe.close()
+
+    def poll(self) -> int | None:
+        return self.process.exitcode
+
+    returncode = property(poll)
+
+    def communicate(self, timeout: float) -> tuple[str, str]:
+        """All that it and its children say."""
+        said = {self.stdout.fileno(): b"", self.stderr.fileno(): b""}
+        deadline, open_pipes = time.monotonic() + timeout, list(said)
+        while open_pipes:
+            ready = select.select(open_pipes, [], [], max(0.0, deadline - time.monotonic()))[0]
+            if not ready:
+                raise subprocess.TimeoutExpired("recoseg", timeout)
+            for pipe in ready:
+                said[pipe] += (more := os.read(pipe, 2**16))
+                if not more:
+                    open_pipes.remove(pipe)
+        self.process.join()
+        out, err = (text.decode() for text in said.values())
+        return out, err
+
+
+def run_command(words: list[str], folder: str, environment: dict[str, str], *outputs: Connection) -> None:
+    """What a forked process does: as `python -m recoseg` in that folder, with a group of its own."""
+    os.setsid()
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    for number, pipe in enumerate(outputs, start=1):
+        os.dup2(pipe.fileno(), number)
+        pipe.close()
+    sys.path.insert(0, folder)
+    sys.argv = ["recoseg", *words]
+    runpy.run_module("recoseg", run_name="__main__", alter_sys=True)
 
 
 @dataclass
 class Background:
     """A command that runs as a process of its own, with all that it starts in a group of its own."""
 
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[str] | Forked
+    heard: bytes = b""
 
     def wait(self, seconds: float = 120) -> Outcome:
         out, err = self.process.communicate(timeout=seconds)
-        return Outcome(self.process.returncode, out, err)
+        return Outcome(self.process.returncode, self.heard.decode() + out, err)
 
     def signal_all(self, number: signal.Signals) -> None:
         """As a terminal does for Ctrl-C, and a cluster for SIGTERM."""
@@ -220,21 +368,47 @@ class Background:
             assert time.monotonic() < deadline, "it did not happen in time"
             time.sleep(0.01)
 
+    def wait_for_words(self, words: str) -> None:
+        """Until it has printed them."""
+        assert self.process.stdout is not None
+        pipe = self.process.stdout.fileno()
+
+        def said() -> bool:
+            if select.select([pipe], [], [], 0)[0]:
+                self.heard += os.read(pipe, 2**16)
+            return words.encode() in self.heard
+
+        self.wait_for(said)
+
 
 @pytest.fixture
 def background(tmp_path):
-    """`background("train", ...)` in the folder of `recoseg`, under torchrun with `processes` over 1."""
+    """`background("train", ...)` in the folder of `recoseg`, under torchrun with `processes` over 1.
+
+    `quick` for tests of what a process leaves behind, rather than how it begins and ends.
+    """
     started: list[Background] = []
 
-    def start(*words: object, processes: int = 1, torchrun: tuple[str, ...] = ()) -> Background:
+    def start(
+        *words: object,
+        processes: int = 1,
+        torchrun: tuple[str, ...] = (),
+        quick: bool = False,
+        variables: Mapping[str, str] = MappingProxyType({}),
+    ) -> Background:
+        command = [str(word) for word in words]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "80", **variables}
+        if quick:
+            started.append(Background(Forked(command, tmp_path, environment)))
+            return started[-1]
         launcher = [sys.executable, "-m"]
         if processes > 1:
             launcher += ["torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
             launcher += [*torchrun, "-m"]
         process = subprocess.Popen(
-            [*launcher, "recoseg", *(str(word) for word in words)],
+            [*launcher, "recoseg", *command],
             cwd=tmp_path,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "80"},
+            env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -42,24 +44,73 @@ def test_channels_last_changes_nothing_but_rounding(
     assert losses[1] == pytest.approx(losses[0], rel=0.05)
 
 
+# The convolutions of `small` in float32, with answers in 16 bits: what every machine can compute.
+WHOLE_CONVOLUTIONS = """
+import torch
+from torch import nn
+import small_network
+
+class Whole(nn.Conv2d):
+    def forward(self, images):
+        with torch.autocast("cpu", enabled=False):
+            answer = super().forward(images.float())
+        return answer.to(torch.get_autocast_dtype("cpu")) if torch.is_autocast_enabled("cpu") else answer
+
+def whole(num_classes):
+    network = small_network.small(num_classes)
+    for layer in network.modules():
+        if isinstance(layer, nn.Conv2d):
+            layer.__class__ = Whole
+    return network
+"""
+
+
+@pytest.fixture
+def whole_convolutions(tmp_path, monkeypatch) -> list[str]:
+    """Settings, after those of `small`, of a run that needs no kernels of 16 bits."""
+    (tmp_path / "whole_network.py").write_text(WHOLE_CONVOLUTIONS)
+    monkeypatch.setattr("recoseg.builders.runs.require_sixteen_bits", lambda dtype, cache: None)
+    return ["--model.factory=whole_network:whole"]
+
+
+def require_float32_weights_and_a_scale_for_float16(run: Path, precision: str) -> None:
+    scaler = torch.load(run / "state.pt", weights_only=True)["scaler"]
+    assert (scaler.get("scale") is not None) == (precision == "float16")
+    kept = {tensor.dtype for tensor in load_file(run / "weights.safetensors").values()}
+    assert kept <= {torch.float32, torch.int64}
+
+
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
-def test_half_precision_runs_on_a_cpu_with_nearly_the_same_losses(losses_with, tmp_path, precision) -> None:
+def test_half_precision_runs_on_a_cpu_with_nearly_the_same_losses(
+    losses_with, tmp_path, needs_16_bits, precision
+) -> None:
+    needs_16_bits(precision)
     word = f"--train.precision={precision}"
     assert losses_with(word) == pytest.approx(losses_with(), rel=0.03)
-    scaler = torch.load(tmp_path / word.strip("-") / "state.pt", weights_only=True)["scaler"]
-    assert (scaler.get("scale") is not None) == (precision == "float16")
-    assert {
-        tensor.dtype for tensor in load_file(tmp_path / word.strip("-") / "weights.safetensors").values()
-    } <= {
-        torch.float32,
-        torch.int64,
-    }
+    require_float32_weights_and_a_scale_for_float16(tmp_path / word.strip("-"), precision)
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_answers_in_half_precision_train_a_run_with_nearly_the_same_losses(
+    recoseg, tmp_path, small, whole_convolutions, lines, precision
+) -> None:
+    """The same on every machine."""
+    settings = [*small, *whole_convolutions, *QUICK]
+    for name in ("float32", precision):
+        outcome = recoseg("train", "--out", name, *settings, f"--train.precision={name}")
+        assert outcome.code == 0, outcome.err
+    half, whole = (
+        [line["loss"] for line in lines(tmp_path / name / "losses.jsonl")] for name in (precision, "float32")
+    )
+    assert half == pytest.approx(whole, rel=0.03)
+    assert half != whole
+    require_float32_weights_and_a_scale_for_float16(tmp_path / precision, precision)
 
 
 def test_half_precision_resumes_with_its_scale(
-    recoseg, tmp_path, small, full_disk_at, require_same_end
+    recoseg, tmp_path, small, whole_convolutions, full_disk_at, require_same_end
 ) -> None:
-    settings = [*small, "--train.precision=float16"]
+    settings = [*small, *whole_convolutions, "--train.precision=float16"]
     assert recoseg("train", "--out", "whole", *settings).code == 0
     with full_disk_at(3):
         assert recoseg("train", "--out", "cut", *settings).code == 1
@@ -69,6 +120,31 @@ def test_half_precision_resumes_with_its_scale(
         torch.load(tmp_path / run / "state.pt", weights_only=True)["scaler"] for run in ("whole", "cut")
     ]
     assert scales[0] == scales[1]
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_where_16_bits_kill_a_process_it_is_one_line_before_the_run_begins(
+    recoseg, tmp_path, small, monkeypatch, precision
+) -> None:
+    dies = "import os, signal; os.kill(os.getpid(), signal.SIGILL)"
+    monkeypatch.setattr("recoseg.train.sixteen_bits._PROGRAM", dies)
+    outcome = recoseg("train", "--out", "run", *small, f"--train.precision={precision}")
+    assert (outcome.code, outcome.err.count("\n")) == (1, 1)
+    message = f"recoseg: train.precision {precision} does not work on this CPU: "
+    assert outcome.err.startswith(message)
+    assert "SIGILL; take --train.precision float32" in outcome.err
+    assert not (tmp_path / "run").exists()
+    [record] = (tmp_path / "cache" / "recoseg").glob(f"{precision}-*")
+    assert record.read_text() == "SIGILL"
+    monkeypatch.setattr("recoseg.train.sixteen_bits._PROGRAM", "pass")  # it is not tried again
+    again = recoseg("train", "--out", "run", *small, f"--train.precision={precision}")
+    assert again.err == outcome.err
+
+
+@pytest.mark.parametrize("precision", ["auto", "float32"])
+def test_whole_precision_tries_nothing(recoseg, small, monkeypatch, precision) -> None:
+    monkeypatch.setattr("recoseg.train.sixteen_bits._PROGRAM", "import sys; sys.exit('tried')")
+    assert recoseg("train", "--out", "run", *small, f"--train.precision={precision}").code == 0
 
 
 def test_a_clipped_step_moves_the_weights_by_the_norm_asked_for(recoseg, tmp_path, small) -> None:

@@ -20,10 +20,8 @@ from recoseg.types import Scores
 
 
 @pytest.fixture
-def trained(recoseg, small, tmp_path):
-    outcome = recoseg("train", "--out", "run", *small, "--train.best-on=val")
-    assert outcome.code == 0, outcome.err
-    return tmp_path / "run"
+def trained(trained_run, small):
+    return trained_run("run", *small, "--train.best-on=val")
 
 
 @pytest.fixture

@@ -195,7 +195,9 @@ def test_a_result_from_before_a_setting_existed_still_reads(recoseg, results) ->
     assert outcome.code == 0, outcome.err
 
 
-def test_a_table_of_run_folders_can_be_saved_and_made_again_without_them(recoseg, trial, results) -> None:
+def test_a_table_of_run_folders_can_be_saved_and_made_again_without_them(
+    recoseg, trial, in_process, results
+) -> None:
     kept = trial.path / "kept.jsonl"
     words = ("experiments", "table", "scenes", *trial.words[4:], "runs", "--format", "csv")
     run = recoseg(*trial.words, "runs", "--only", "supervised")

@@ -15,7 +15,9 @@ from recoseg.cli.experiment_kinds.run import in_this_process
 TWO = ("--only", "supervised", "reco-classmix", "--workers", "2")
 
 
-def test_a_run_whose_worker_is_killed_goes_on_in_another_and_none_is_trained_twice(background, trial) -> None:
+def test_a_run_whose_worker_is_killed_goes_on_in_another_and_none_is_trained_twice(
+    covered_children, background, trial, whole_scores
+) -> None:
     pytest.importorskip("ray", reason="needs the package ray")
     trial.last_longer()
     run = background(*trial.words, "runs", *TWO, "--ray", "local")
@@ -29,11 +31,9 @@ def test_a_run_whose_worker_is_killed_goes_on_in_another_and_none_is_trained_twi
     assert [line["iteration"] for line in trial.losses("reco-classmix")] == list(range(1, 61))
     [restart] = trial.restarts("reco-classmix")
     assert restart >= 20  # where the last state was: it did not begin anew
-    whole = background(*trial.words, "whole", *TWO).wait(300)
-    assert whole.code == 0, whole.out + whole.err
     for row in ("supervised", "reco-classmix"):
         assert trial.times_trained(row) == 1
-        assert trial.scores(row) == trial.scores(row, "whole")
+        assert trial.scores(row) == whole_scores(row)
 
 
 @pytest.mark.slow

@@ -9,30 +9,7 @@ import time
 
 import pytest
 
-from recoseg.cli.experiment_kinds.run import in_this_process
-from recoseg.experiments.execute import execute
-from recoseg.experiments.local import LocalWorkers
-
 TWO = ("--only", "supervised", "reco-classmix")
-
-
-@pytest.fixture
-def in_process(monkeypatch):
-    """Commands of cells run in this process: no imports of seconds. Returns the list of what was run.
-
-    What is said while one of them is at work may be in its log: their outputs are one.
-    """
-    ran = []
-
-    def run(self, cell):
-        def start(command, log):
-            ran.append(command[:2])
-            return in_this_process(command, log)
-
-        return execute(cell, start, threads=self.threads)
-
-    monkeypatch.setattr(LocalWorkers, "run", run)
-    return ran
 
 
 def test_a_grid_is_done_and_a_finished_one_runs_nothing_again(recoseg, trial, in_process) -> None:
@@ -56,17 +33,19 @@ def test_a_grid_is_done_and_a_finished_one_runs_nothing_again(recoseg, trial, in
     assert again.out.splitlines()[-1] == "3 of 3 runs done"
 
 
-def test_a_run_that_another_command_trains_is_waited_for(background, trial) -> None:
+def test_a_run_that_another_command_trains_is_waited_for(
+    covered_children, recoseg, background, trial, in_process
+) -> None:
     """Two grids may share runs."""
-    trial.last_longer()
+    trial.last_longer(seconds=0.03)
     words = (*trial.words, "runs", "--only", "classmix")
-    first = background(*words)
+    first = background(*words, quick=True)
     first.wait_for(lambda: trial.losses("classmix"))
-    second = background(*words)
-    for outcome in (first.wait(300), second.wait(300)):
+    for outcome in (recoseg(*words), first.wait(300)):
         assert (outcome.code, outcome.err) == (0, ""), outcome.out
         assert outcome.out.splitlines()[-1] == "1 of 1 runs done"
     assert trial.times_trained("classmix") == 1
+    assert ["train"] not in [command[:1] for command in in_process]
 
 
 def test_what_was_trained_is_only_scored_and_what_was_scored_only_written_down(
@@ -151,10 +130,10 @@ def test_a_mistake_in_a_profile_is_one_line_before_anything_is_run(recoseg, tria
     ],
 )
 def test_an_interrupted_grid_goes_on_to_the_end_that_it_would_have_had(
-    recoseg, background, trial, in_process, number
+    recoseg, background, trial, in_process, whole_scores, number
 ) -> None:
     trial.last_longer()
-    run = background(*trial.words, "runs", *TWO, "--workers", "2")
+    run = background(*trial.words, "runs", *TWO, "--workers", "2", quick=True)
     run.wait_for(lambda: len(trial.losses("supervised")) >= 13)
     run.signal_all(number)
     outcome = run.wait()
@@ -172,11 +151,11 @@ def test_an_interrupted_grid_goes_on_to_the_end_that_it_would_have_had(
     reached = len(trial.losses("supervised"))
     assert 13 <= reached < 60
 
+    trial.slow_steps(0)
     assert recoseg(*trial.words, "runs", *TWO).code == 0
     assert trial.restarts("supervised") == [reached]  # nothing that was done was done again
-    assert recoseg(*trial.words, "whole", *TWO).code == 0
     for row in ("supervised", "reco-classmix"):
-        assert trial.scores(row) == trial.scores(row, "whole")
+        assert trial.scores(row) == whole_scores(row)
         assert trial.times_trained(row) == 1
 
 
@@ -186,7 +165,7 @@ def test_a_second_ctrl_c_ends_at_once(background, trial) -> None:
     run.wait_for(lambda: trial.holder("supervised") is not None)
     child = trial.holder("supervised")
     os.kill(run.process.pid, signal.SIGINT)
-    time.sleep(2)
+    run.wait_for_words("stopping: runs save their states")
     assert run.process.poll() is None  # it waits for the run to save, which it does after its step
     os.kill(run.process.pid, signal.SIGINT)
     outcome = run.wait(20)

@@ -57,11 +57,11 @@ def weights_and_metrics(run) -> tuple[bytes, bytes]:
 
 
 @pytest.fixture
-def train(recoseg, tiny, tmp_path):
+def train(recoseg, small, tmp_path):
     def run(root, name, *more):
-        settings = [word for word in tiny if not word.startswith("--data.")]
-        scale = "--augment.scale=0.5,1.5"
-        outcome = recoseg("train", "--data", root, "--out", name, *settings, scale, *more)
+        settings = [word for word in small if not word.startswith(("--data.", "--split."))]
+        settings += ["--augment.scale=0.5,1.5"]
+        outcome = recoseg("train", "--data", root, "--out", name, *settings, *more)
         assert outcome.code == 0, outcome.err
         return weights_and_metrics(tmp_path / name)
 

@@ -16,11 +16,9 @@ from recoseg.predict.output_folder import OutputFolder
 
 
 @pytest.fixture
-def run(recoseg, small, tmp_path):
-    """A trained run, in the current folder."""
-    outcome = recoseg("train", "--out", "run", *small)
-    assert outcome.code == 0, outcome.err
-    return tmp_path / "run"
+def run(trained_run, small):
+    """In the current folder."""
+    return trained_run("run", *small)
 
 
 def results(folder) -> set[str]:

@@ -16,10 +16,10 @@ def row(outcome, name: str) -> str:
 
 
 @pytest.fixture
-def three(recoseg, tmp_path, small, full_disk_at) -> None:
+def three(recoseg, trained_run, small, full_disk_at) -> None:
     """runs/done, runs/deep/best with a choice of weights, and runs/stopped before its first evaluation."""
-    assert recoseg("train", "--out", "runs/done", *small).code == 0
-    assert recoseg("train", "--out", "runs/deep/best", *small, "--train.best-on=val").code == 0
+    trained_run("runs/done", *small)
+    trained_run("runs/deep/best", *small, "--train.best-on=val")
     with full_disk_at(1):
         assert recoseg("train", "--out", "runs/stopped", *small).code == 1
 

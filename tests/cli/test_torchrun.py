@@ -24,9 +24,10 @@ has_proc = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="need
 
 
 def test_two_processes_train_one_run_which_one_process_can_go_on_with(
-    background, recoseg, tmp_path, small, classmix_and_contrast, lines
+    background, recoseg, tmp_path, small, slow_steps, classmix_and_contrast, lines
 ) -> None:
-    settings = [*small, *classmix_and_contrast, *SHARED, "--train.iterations=300"]
+    settings = [*small, *classmix_and_contrast, *SHARED, "--train.iterations=60"]
+    slow_steps(0.05)  # there is time to stop it
     run = background("train", "--out", "run", *settings, processes=2)
     run.wait_for(lambda: len(lines(tmp_path / "run" / "metrics.jsonl")) >= 2)
     run.process.terminate()  # torchrun hands it on to both
@@ -47,18 +48,19 @@ def test_two_processes_train_one_run_which_one_process_can_go_on_with(
     assert [line["iteration"] for line in losses] == list(range(1, stopped + 1))
     assert len(list((tmp_path / "run").glob("events.*"))) == 1
 
+    slow_steps(0)
     refused = recoseg("train", "--out", "run", *settings)  # without torchrun nothing goes on by itself
     assert "already holds a run" in refused.err
     resumed = recoseg("train", "--resume", "run")
     assert resumed.code == 0, resumed.err
     assert lines(tmp_path / "run" / "losses.jsonl")[: len(losses)] == losses
-    assert lines(tmp_path / "run" / "losses.jsonl")[-1]["iteration"] == 300
+    assert lines(tmp_path / "run" / "losses.jsonl")[-1]["iteration"] == 60
 
 
 @pytest.fixture
 def killed_and_restarted(background, tmp_path, small, classmix_and_contrast, lines):
     """The outcome of a run in `cut` whose second process was killed, and its settings."""
-    settings = [*small, *classmix_and_contrast, *SHARED, "--train.iterations=60"]
+    settings = [*small, *classmix_and_contrast, *SHARED, "--train.iterations=30"]
     run = background("train", "--out", "cut", *settings, processes=2, torchrun=("--max-restarts=1",))
     run.wait_for(lambda: len(lines(tmp_path / "cut" / "metrics.jsonl")) >= 2)
     second = workers_of(run.process.pid)[1]
@@ -67,12 +69,14 @@ def killed_and_restarted(background, tmp_path, small, classmix_and_contrast, lin
 
 
 @has_proc
-def test_a_killed_process_leads_to_a_restart_from_the_last_state(killed_and_restarted) -> None:
+def test_a_killed_process_leads_to_a_restart_from_the_last_state(
+    covered_children, killed_and_restarted
+) -> None:
     outcome, _ = killed_and_restarted
     assert outcome.code == 0, outcome.err
     assert outcome.out.count("method:  mean_teacher") == 2  # it was begun twice
     assert outcome.out.count("iteration 3: mean IoU") == 1  # but not at the beginning
-    assert outcome.out.count("iteration 60: mean IoU") == 1
+    assert outcome.out.count("iteration 30: mean IoU") == 1
 
 
 @pytest.mark.slow

@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import torch
@@ -18,7 +15,7 @@ from recoseg.train import trainer as trainer_module
 
 
 def test_a_run_leaves_everything_it_promises(recoseg, tmp_path, tiny, lines) -> None:
-    outcome = recoseg("train", "--out", "runs/first", *tiny)
+    outcome = recoseg("train", "--out", "runs/first", *tiny, "--model.encoder=mobilenet_v2")
     assert outcome.code == 0, outcome.err
     run = tmp_path / "runs" / "first"
     names = {path.name for path in run.iterdir()}
@@ -45,8 +42,8 @@ def test_a_run_leaves_everything_it_promises(recoseg, tmp_path, tiny, lines) -> 
     assert "runs/first/report/index.html" in outcome.out
 
 
-def test_the_page_can_be_left_out_and_written_later(recoseg, tmp_path, tiny) -> None:
-    outcome = recoseg("train", "--out", "run", "--no-page", *tiny)
+def test_the_page_can_be_left_out_and_written_later(recoseg, tmp_path, small) -> None:
+    outcome = recoseg("train", "--out", "run", "--no-page", *small)
     assert (outcome.code, outcome.out.splitlines()[-1]) == (0, "run folder: run")
     assert not (tmp_path / "run" / "report").exists()
     assert not (tmp_path / "run" / "survey.json").exists()
@@ -69,17 +66,6 @@ def test_the_scores_are_those_of_the_saved_weights(recoseg, tmp_path, tiny, line
     assert scores.confusion.tolist() == lines(tmp_path / "run" / "metrics.jsonl")[-1]["confusion"]
 
 
-def test_the_same_seed_gives_identical_metrics_for_any_number_of_workers(recoseg, tmp_path, tiny) -> None:
-    for name, workers in (("a", 0), ("b", 0), ("c", 2)):
-        assert recoseg("train", "--out", name, *tiny, "--train.workers", workers).code == 0
-    texts = [(tmp_path / name / "metrics.jsonl").read_bytes() for name in "abc"]
-    assert texts[0] == texts[1] == texts[2]
-    weights = [(tmp_path / name / "weights.safetensors").read_bytes() for name in "abc"]
-    assert weights[0] == weights[1] == weights[2]
-    assert recoseg("train", "--out", "d", *tiny, "--train.seed", "1").code == 0
-    assert (tmp_path / "d" / "metrics.jsonl").read_bytes() != texts[0]
-
-
 def test_training_learns(recoseg, tmp_path, tiny, lines) -> None:
     """The loss of a small network on a handful of images falls well below its start."""
     more = ["--train.iterations=60", "--train.evaluate-every=60", "--optimiser.lr=0.05", "--augment.jitter=0"]
@@ -88,8 +74,8 @@ def test_training_learns(recoseg, tmp_path, tiny, lines) -> None:
     assert sum(losses[-10:]) < 0.6 * sum(losses[:10])
 
 
-def test_own_images_of_any_size_with_labels_for_some(recoseg, tmp_path, photos, tiny, lines) -> None:
-    settings = [word for word in tiny if not word.startswith("--data.")]
+def test_own_images_of_any_size_with_labels_for_some(recoseg, tmp_path, photos, small, lines) -> None:
+    settings = [word for word in small if not word.startswith(("--data.", "--split."))]
     outcome = recoseg("train", "--data", photos, "--out", "run", *settings)
     assert outcome.code == 0, outcome.err
     split = json.loads((tmp_path / "run" / "split.json").read_text())
@@ -100,50 +86,51 @@ def test_own_images_of_any_size_with_labels_for_some(recoseg, tmp_path, photos, 
     assert len(lines(tmp_path / "run" / "metrics.jsonl")[-1]["iou"]) == 3
 
 
-def test_fewer_labels_on_request_and_the_split_can_be_used_again(recoseg, tmp_path, tiny) -> None:
-    assert recoseg("train", "--out", "a", *tiny, "--split.labels", "2").code == 0
+def test_fewer_labels_on_request_and_the_split_can_be_used_again(recoseg, tmp_path, small) -> None:
+    settings = [word for word in small if not word.startswith("--split.")]
+    assert recoseg("train", "--out", "a", *settings, "--split.labels", "2").code == 0
     assert len(json.loads((tmp_path / "a" / "split.json").read_text())["labelled"]) == 2
-    assert recoseg("train", "--out", "b", *tiny, "--split.file", "a/split.json").code == 0
+    assert recoseg("train", "--out", "b", *settings, "--split.file", "a/split.json").code == 0
     assert (tmp_path / "a" / "split.json").read_text() == (tmp_path / "b" / "split.json").read_text()
-    other = recoseg("train", "--out", "c", *tiny, "--data.num-train=3", "--split.file", "a/split.json")
+    other = recoseg("train", "--out", "c", *settings, "--data.num-train=3", "--split.file", "a/split.json")
     assert (other.code, other.err.count("\n")) == (1, 1)
     assert "does not fit" in other.err
 
 
-def test_runs_are_numbered_when_no_name_is_given(recoseg, tmp_path, tiny) -> None:
+def test_runs_are_numbered_when_no_name_is_given(recoseg, tmp_path, small) -> None:
     for _ in range(2):
-        assert recoseg("train", *tiny, "--train.iterations=1").code == 0
+        assert recoseg("train", *small, "--train.iterations=1").code == 0
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["001", "002"]
 
 
-def test_a_folder_in_use_is_refused_and_left_alone(recoseg, tmp_path, tiny) -> None:
-    assert recoseg("train", "--out", "run", *tiny, "--train.iterations=1").code == 0
+def test_a_folder_in_use_is_refused_and_left_alone(recoseg, tmp_path, small) -> None:
+    assert recoseg("train", "--out", "run", *small, "--train.iterations=1").code == 0
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*")}
-    outcome = recoseg("train", "--out", "run", *tiny)
+    outcome = recoseg("train", "--out", "run", *small)
     assert outcome.code == 1
     assert "already holds a run: go on with --resume run" in outcome.err
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*")} == before
 
 
-def test_a_read_only_place_is_one_clear_line(recoseg, tmp_path, tiny, monkeypatch) -> None:
+def test_a_read_only_place_is_one_clear_line(recoseg, tmp_path, small, monkeypatch) -> None:
     def refuse(self, *arguments, **settings):
         raise PermissionError(
             13, "Permission denied", str(self)
         )  # what a folder of mode 500 says to all but root
 
     monkeypatch.setattr(Path, "mkdir", refuse)
-    outcome = recoseg("train", "--out", "locked/run", *tiny)
+    outcome = recoseg("train", "--out", "locked/run", *small)
     assert (outcome.code, outcome.err) == (1, "recoseg: locked/run: Permission denied\n")
 
 
-def test_a_place_where_no_folder_can_be_is_one_clear_line(recoseg, tmp_path, tiny) -> None:
+def test_a_place_where_no_folder_can_be_is_one_clear_line(recoseg, tmp_path, small) -> None:
     (tmp_path / "file").write_text("")
-    outcome = recoseg("train", "--out", "file/run", *tiny)
+    outcome = recoseg("train", "--out", "file/run", *small)
     assert outcome.code == 1
     assert outcome.err == "recoseg: file/run: Not a directory\n"
 
 
-def test_a_disk_that_fills_up_keeps_the_last_good_state(recoseg, tmp_path, tiny, monkeypatch) -> None:
+def test_a_disk_that_fills_up_keeps_the_last_good_state(recoseg, tmp_path, small, monkeypatch) -> None:
     save_state = trainer_module.save_state
 
     def full_the_second_time(path, iteration, parts):
@@ -152,33 +139,16 @@ def test_a_disk_that_fills_up_keeps_the_last_good_state(recoseg, tmp_path, tiny,
         save_state(path, iteration, parts)
 
     monkeypatch.setattr(trainer_module, "save_state", full_the_second_time)
-    outcome = recoseg("train", "--out", "run", *tiny)
+    outcome = recoseg("train", "--out", "run", *small)
     assert outcome.code == 1
     assert "No space left on device" in outcome.err
     assert torch.load(tmp_path / "run" / "state.pt", weights_only=True)["iteration"] == 2
 
 
-def test_a_run_that_ended_early_resumes_to_the_same_end(recoseg, tmp_path, tiny, monkeypatch) -> None:
-    assert recoseg("train", "--out", tmp_path / "whole", *tiny).code == 0
-    original = trainer_module.poly
-
-    def cut(iteration, iterations, power):
-        if iteration == 3:
-            raise OSError(28, "No space left on device")
-        return original(iteration, iterations, power)
-
-    monkeypatch.setattr(trainer_module, "poly", cut)
-    assert recoseg("train", "--out", tmp_path / "cut", *tiny).code == 1
-    monkeypatch.setattr(trainer_module, "poly", original)
-    assert recoseg("train", "--resume", tmp_path / "cut").code == 0
-    for name in ("metrics.jsonl", "weights.safetensors"):
-        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "cut" / name).read_bytes()
-
-
 def test_ctrl_c_between_two_log_lines_resumes_to_the_same_logs(
-    recoseg, tmp_path, tiny, monkeypatch, require_same_end
+    recoseg, tmp_path, small, monkeypatch, require_same_end
 ) -> None:
-    slow_log = [*tiny, "--train.log-every=3", "--train.evaluate-every=4"]
+    slow_log = [*small, "--train.log-every=3", "--train.evaluate-every=4"]
     assert recoseg("train", "--out", tmp_path / "whole", *slow_log).code == 0
     original = trainer_module.poly
 
@@ -196,22 +166,15 @@ def test_ctrl_c_between_two_log_lines_resumes_to_the_same_logs(
     require_same_end(tmp_path / "whole", tmp_path / "cut")
 
 
-def test_resuming_a_finished_run_changes_nothing_but_the_page(recoseg, tmp_path, tiny) -> None:
-    assert recoseg("train", "--out", "run", *tiny).code == 0
-    before = (tmp_path / "run" / "weights.safetensors").read_bytes()
-    assert recoseg("train", "--resume", "run").code == 0
-    assert (tmp_path / "run" / "weights.safetensors").read_bytes() == before
-
-
-def test_a_loss_that_is_not_finite_stops_with_its_place(recoseg, tmp_path, tiny) -> None:
-    outcome = recoseg("train", "--out", "run", *tiny, "--optimiser.lr=1e30", "--train.iterations=50")
+def test_a_loss_that_is_not_finite_stops_with_its_place(recoseg, tmp_path, small) -> None:
+    outcome = recoseg("train", "--out", "run", *small, "--optimiser.lr=1e30", "--train.iterations=50")
     assert outcome.code == 1
     assert "at iteration" in outcome.err
     assert "train/0000" in outcome.err
 
 
-def test_one_labelled_image_is_enough_to_train(recoseg, tiny) -> None:
-    assert recoseg("train", "--out", "run", *tiny, "--split.labels=1").code == 0
+def test_one_labelled_image_is_enough_to_train(recoseg, small) -> None:
+    assert recoseg("train", "--out", "run", *small, "--split.labels=1").code == 0
 
 
 def test_one_image_in_a_step_is_a_clear_line(recoseg, tiny) -> None:
@@ -220,43 +183,23 @@ def test_one_image_in_a_step_is_a_clear_line(recoseg, tiny) -> None:
     assert "at least 2 images in a training batch" in outcome.err
 
 
-def test_a_crop_larger_than_the_image_is_padded(recoseg, tiny) -> None:
-    assert recoseg("train", "--out", "run", *tiny, "--augment.crop=48x64").code == 0
+def test_a_crop_larger_than_the_image_is_padded(recoseg, small) -> None:
+    assert recoseg("train", "--out", "run", *small, "--augment.crop=48x64").code == 0
 
 
-def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path, tiny) -> None:
-    long = ["--train.iterations=100000", "--train.evaluate-every=100000"]
-    words = [sys.executable, "-m", "recoseg", "train", "--out", "run", *tiny, *long]
-    process = subprocess.Popen(
-        words, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
-    )
-    losses = tmp_path / "run" / "losses.jsonl"
-    deadline = time.monotonic() + 60
-    while not (losses.is_file() and losses.stat().st_size) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "go on with: recoseg train --resume run" in err
-    assert "Traceback" not in err
-    state = torch.load(tmp_path / "run" / "state.pt", weights_only=True)
-    assert state["iteration"] >= 1
-    assert f"stopped after iteration {state['iteration']};" in err
-
-
-def test_one_class_only_is_a_clear_line(recoseg, photos, tiny) -> None:
+def test_one_class_only_is_a_clear_line(recoseg, photos, small) -> None:
     (photos / "classes.json").write_text('{"names": ["leaf", "unknown"], "ignore_index": 1}')
-    settings = [word for word in tiny if not word.startswith("--data.")]
+    settings = [word for word in small if not word.startswith(("--data.", "--split."))]
     outcome = recoseg("train", "--data", photos, "--out", "run", *settings)
     assert outcome.code == 1
     assert "the dataset has one class only, 'leaf'" in outcome.err
     assert outcome.err.count("\n") == 1
 
 
-def test_a_damaged_image_in_the_middle_of_training_is_one_line(recoseg, photos, tiny) -> None:
+def test_a_damaged_image_in_the_middle_of_training_is_one_line(recoseg, photos, small) -> None:
     for path in (photos / "images").iterdir():
         path.write_bytes(path.read_bytes()[:-300])
-    settings = [word for word in tiny if not word.startswith("--data.")]
+    settings = [word for word in small if not word.startswith(("--data.", "--split."))]
     for number, workers in enumerate((0, 1)):
         outcome = recoseg(
             "train", "--data", photos, "--out", f"run{number}", *settings, f"--train.workers={workers}"

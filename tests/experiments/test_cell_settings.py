@@ -32,6 +32,7 @@ def changed(one: Cell, other: Cell) -> dict[str, object]:
     return {name: after.get(name) for name in differing(before, after)}
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("profile", shipped())
 @pytest.mark.parametrize("name", GRIDS)
 def test_every_run_of_every_grid_loads_where_the_profile_has_its_dataset(name, profile) -> None:
@@ -50,10 +51,9 @@ def test_every_run_of_every_grid_loads_where_the_profile_has_its_dataset(name, p
             config = load(one.config, (*one.words, *one.data))  # as `recoseg train` will
             assert config.train.seed == one.seed
     places = {(one.folder, str(one.settings())) for one in cells}
-    assert len(places) == len({one.folder for one in cells})  # whoever shares a folder has the same settings
-    assert len({str(one.settings()) for one in cells}) == len(
-        {one.folder for one in cells}
-    )  # and the reverse
+    folders, settings = ({place[number] for place in places} for number in (0, 1))
+    assert len(places) == len(folders)  # whoever shares a folder has the same settings
+    assert len(places) == len(settings)  # and the reverse
 
 
 def test_profile_paper_has_pairs_of_all_grids_but_camvid_and_scenes() -> None:

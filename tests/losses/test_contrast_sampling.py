@@ -151,6 +151,7 @@ def test_the_bound_refuses_a_gradient_through_keys(samples: tuple[Tensor, Tensor
     assert distance(samples[1], gradient) > 7
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("keys", KINDS)
 @pytest.mark.parametrize(
     ("settings", "reference"),

@@ -17,7 +17,10 @@ from recoseg.types import IGNORE, Batch, ModelOutput
 
 
 class TinyNetwork(SegmentationNetwork):
-    """One convolution of stride 2 and two heads; with `probabilities` it says the same of every pixel."""
+    """One convolution of stride 2 and two heads; with `probabilities` it says the same of every pixel.
+
+    Its answer is cast to `answers_in`, as if it had computed in that.
+    """
 
     def __init__(
         self,
@@ -26,8 +29,10 @@ class TinyNetwork(SegmentationNetwork):
         features: int | None = None,
         norm: bool = True,
         probabilities: Sequence[float] | None = None,
+        answers_in: torch.dtype | None = None,
     ) -> None:
         super().__init__()
+        self.answers_in = answers_in
         self.body = nn.Sequential(
             nn.Conv2d(3, 8, 3, stride=2, padding=1), nn.BatchNorm2d(8) if norm else nn.Identity(), nn.ReLU()
         )
@@ -39,9 +44,10 @@ class TinyNetwork(SegmentationNetwork):
 
     def forward(self, images: Tensor) -> ModelOutput:
         x = self.body(images)
-        return ModelOutput(
-            self.classifier(x), None if self.representation is None else self.representation(x)
-        )
+        logits, features = self.classifier(x), None if self.representation is None else self.representation(x)
+        if self.answers_in is not None:
+            logits, features = (one if one is None else one.to(self.answers_in) for one in (logits, features))
+        return ModelOutput(logits, features)
 
 
 def toy(count: int = 2, *, size: tuple[int, int] = (32, 32), seed: int = 0, visible: bool = True) -> Batch:

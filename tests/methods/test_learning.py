@@ -36,6 +36,7 @@ def test_every_method_is_tried_here() -> None:
     assert {name for name, _ in CASES.values()} == BUILDERS.keys()
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("with_contrast", [False, True], ids=["alone", "with contrast"])
 @pytest.mark.parametrize("case", CASES)
 def test_the_method_learns_two_classes(tiny_network, toy_batch, case: str, with_contrast: bool) -> None:

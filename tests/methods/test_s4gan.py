@@ -240,11 +240,16 @@ def test_the_contrast_reads_labels_and_the_students_own_with_its_confidence(
     assert not own.confidence.requires_grad
 
 
+@pytest.mark.parametrize("computes", ["in 16 bits", "in float32, and answers in 16 bits"])
 def test_confidence_and_losses_are_float32_also_where_the_network_answers_in_16_bits(
-    tiny_network, toy_batch, same_view, generator
+    tiny_network, toy_batch, same_view, generator, needs_16_bits, computes
 ) -> None:
-    method = S4GAN(tiny_network(), same_view, 2, self_above=0.0)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
+    autocast = computes == "in 16 bits"
+    if autocast:
+        needs_16_bits("bfloat16")
+    network = tiny_network(answers_in=None if autocast else torch.bfloat16)
+    method = S4GAN(network, same_view, 2, self_above=0.0)
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
         output = method(toy_batch(), toy_batch(visible=False), iteration=0, generator=generator)
     output.loss.backward()
     assert output.pixels[1][0].logits.dtype == torch.bfloat16

@@ -146,8 +146,9 @@ def test_probabilities_of_enlarged_logits_are_not_enlarged_probabilities(toy_bat
 
 
 def test_confidence_is_float32_also_where_the_network_answers_in_16_bits(tiny_network, toy_batch) -> None:
-    teacher = Teacher(tiny_network(probabilities=(0.03, 0.97)).to(torch.bfloat16))
-    assert teacher.pseudo_label(toy_batch().images.to(torch.bfloat16)).confidence.dtype == torch.float32
+    network = tiny_network(probabilities=(0.03, 0.97), answers_in=torch.bfloat16)
+    assert network(toy_batch().images).logits.dtype == torch.bfloat16
+    assert Teacher(network).pseudo_label(toy_batch().images).confidence.dtype == torch.float32
 
 
 def test_labelling_does_not_run_the_representation_head_and_puts_it_back(tiny_network, toy_batch) -> None:
