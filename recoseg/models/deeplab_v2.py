@@ -41,7 +41,7 @@ class DeepLabV2(SegmentationNetwork):
 
     def __init__(self, *, encoder: Encoder, num_classes: int, feature_channels: int | None = None) -> None:
         super().__init__()
-        self.normalise = Normalise()
+        self.normalise = Normalise(mean=encoder.mean, std=encoder.std)
         self.classifier = SummedPyramid(encoder.high_channels, num_classes, rates=RATES)
         self.apply(initialise)
         self.representation = (  # after apply: a seed gives the same network with and without it

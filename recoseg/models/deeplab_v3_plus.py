@@ -37,7 +37,7 @@ class DeepLabV3Plus(SegmentationNetwork):
         dropout: float = 0.1,
     ) -> None:
         super().__init__()
-        self.normalise = Normalise()
+        self.normalise = Normalise(mean=encoder.mean, std=encoder.std)
         rates = RATES[encoder.output_stride]
         self.aspp = ASPP(
             encoder.high_channels, decoder_width, rates=rates, separable=separable, dropout=dropout
