@@ -9,6 +9,7 @@ from typing import Any, get_type_hints
 
 import yaml
 
+from recoseg.config.automatic import filled
 from recoseg.config.parse import NONE_WORDS, members, parse, section_mapping
 from recoseg.config.settings import RunConfig
 from recoseg.errors import UserError
@@ -32,7 +33,7 @@ def from_plain(values: Mapping[str, object]) -> RunConfig:
     low, high = config.augment.scale
     if low > high:
         raise UserError(f"augment.scale: the smaller number comes first, got {low:g},{high:g}")
-    return config
+    return filled(config)
 
 
 def to_yaml(config: RunConfig) -> str:

@@ -29,5 +29,10 @@ class Encoder(nn.Module, ABC):
     """Beginnings of names in published weights: the ImageNet classifier, which no decoder needs."""
 
     @abstractmethod
+    def stages(self) -> list[list[nn.Module]]:
+        """All layers in the order in which images pass them; each stage but the first begins with a stride,
+        or with the dilation that stands in for one."""
+
+    @abstractmethod
     def forward(self, images: Tensor) -> EncoderOutput:
         """Features of images that are already normalised, (B, 3, H, W)."""

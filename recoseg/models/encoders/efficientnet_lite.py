@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -79,8 +80,11 @@ class EfficientNetLite(Encoder):
         self._conv_stem, self._bn0 = SameConv2d(3, 32, 3, 2, bias=False), norm(32)
         blocks: list[nn.Module] = []
         channels, reached, dilation = 32, 2, 1
+        self.starts: list[int] = []  # the first block of each stage but the first
         for number, (kernel, first_stride, expansion, outputs, repeats) in enumerate(STAGES):
             outputs = scaled(outputs, width)
+            if first_stride > 1:
+                self.starts.append(len(blocks))
             inner = 0 < number < len(STAGES) - 1  # the first and the last stage keep their depth
             for block in range(math.ceil(repeats * depth) if inner else repeats):
                 stride, block_dilation = first_stride if block == 0 else 1, dilation
@@ -104,6 +108,11 @@ class EfficientNetLite(Encoder):
         self.high_channels = channels
         self._blocks = nn.Sequential(*blocks)
         self.apply(initialise)
+
+    def stages(self) -> list[list[nn.Module]]:
+        blocks = list(self._blocks)
+        first, *others = [blocks[start:stop] for start, stop in pairwise([0, *self.starts, len(blocks)])]
+        return [[self._conv_stem, self._bn0, *first], *others]
 
     def forward(self, images: Tensor) -> EncoderOutput:
         stem = F.relu6(self._bn0(self._conv_stem(images)), inplace=True)
