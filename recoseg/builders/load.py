@@ -14,7 +14,9 @@ from recoseg.builders.models import build_model
 from recoseg.builders.runs import feature_channels
 from recoseg.builders.training import choose_device
 from recoseg.config.load import load as load_config
+from recoseg.config.model_settings import FactoryModel
 from recoseg.config.settings import RunConfig
+from recoseg.data.problem import FileError
 from recoseg.errors import UserError
 from recoseg.models.base import SegmentationNetwork
 from recoseg.models.weights import load_weights
@@ -35,6 +37,7 @@ def load(
     overlap: float = OVERLAP,
     flip: bool = False,
     scales: Sequence[float] = (1.0,),
+    trust: bool = False,
 ) -> Predictor:
     """The trained network of a run folder, to be called on images: `recoseg.load("runs/a")("photo.jpg")`.
 
@@ -42,11 +45,12 @@ def load(
     best; `device` is cpu, cuda, mps or auto. Images of up to 2 megapixels are shown whole, larger ones by
     blended windows; a `window` (in pixels) is used for all images that are larger than it, and `overlap` is
     the share of a window that the next one has in common with it. With `flip` and several `scales`, the
-    probabilities of flipped and resized looks are averaged.
+    probabilities of flipped and resized looks are averaged. A run whose network is made by a function of its
+    author's (`model.factory`) needs `trust`: opening it runs that function.
     """
     looks = Looks(window=window, overlap=overlap, flip=flip, scales=tuple(scales))
     chosen = choose_device(device, setting="device")
-    trained = trained_network(RunFolder.open(Path(run)), weights=weights)
+    trained = trained_network(RunFolder.open(Path(run)), weights=weights, trust=trust)
     return Predictor(trained.network.inference(), trained.classes, device=chosen, looks=looks)
 
 
@@ -61,10 +65,15 @@ class TrainedNetwork:
     file: Path
 
 
-def trained_network(folder: RunFolder, *, weights: str = "last") -> TrainedNetwork:
-    """All that is needed is in the folder: its config, and its weights with the names of their classes."""
+def trained_network(folder: RunFolder, *, weights: str = "last", trust: bool = False) -> TrainedNetwork:
+    """All that is needed is in the folder: its config, and its weights with the names of their classes.
+
+    Without `trust`, nothing is imported that the config names.
+    """
     file = weights_file(folder, weights)
-    config, about = load_config(folder.config), weights_about(file)
+    config = load_config(folder.config)
+    require_trust(config, folder.config, trust=trust)
+    about = weights_about(file)
     classes = ClassInfo(tuple(about["classes"]), tuple((r, g, b) for r, g, b in about["palette"]))
     network = build_model(
         config.model, len(classes), feature_channels=feature_channels(config), seed=config.train.seed
@@ -72,11 +81,23 @@ def trained_network(folder: RunFolder, *, weights: str = "last") -> TrainedNetwo
     assert isinstance(network, SegmentationNetwork)
     try:
         load_weights(network, file, strict=True)
+    except FileError:
+        raise
     except UserError as error:
         raise UserError(
             f"not the weights of a network of {len(classes)} classes as in {folder.config}: {error}"
         ) from error
     return TrainedNetwork(config, network.eval(), classes, int(about["iteration"]), file)
+
+
+def require_trust(config: RunConfig, path: Path, *, trust: bool) -> None:
+    """Refuse to run what a config of unknown origin names; whoever trains with it has chosen to."""
+    if isinstance(config.model, FactoryModel) and not trust:
+        raise UserError(
+            f"{path}: model.factory {config.model.factory!r} runs Python code to make its network, from a "
+            "module in the current folder or an installed one, and code may do anything; if you know it, and "
+            "whoever wrote this config, give --trust (in Python trust=True)"
+        )
 
 
 def weights_file(folder: RunFolder, weights: str) -> Path:

@@ -12,7 +12,7 @@ from recoseg.data.worker_processes import Progress
 from recoseg.evaluate.survey import Survey, survey
 from recoseg.files import digest, write_whole
 
-FORMAT = 1
+FORMAT = 2
 """Counted up when a survey holds something new: older files are then made again."""
 
 

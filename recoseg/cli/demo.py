@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
         trainer = new_run(configs.load("demo", [*words, *arguments.settings]), out / name)
         trainer.run(console)
         runs.append(trainer.folder.path)
-    page = write_report(runs, out / "index.html", title="recoseg demo", console=console)
+    page = write_report(runs, out / "index.html", title="recoseg demo", console=console, trust=True)
     print_table(runs, console)
     console.print(f"done; open the page: {page.resolve().as_uri()}", highlight=False, soft_wrap=True)
     return 0

@@ -13,6 +13,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from recoseg.cli.run_words import add_trust_argument
 from recoseg.errors import UserError
 from recoseg.lookup import did_you_mean
 
@@ -60,6 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", metavar="FILE", help="the JSON file (default: in the run, evaluation/SUBSET.json)"
     )
     parser.add_argument("--force", action="store_true", help="write over an existing --out")
+    add_trust_argument(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -78,7 +80,13 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.force:
         raise UserError("--force has no effect without --out")
     folder = RunFolder.open(Path(arguments.run_folder))
-    exam = build_exam(folder, weights=arguments.weights, data_words=words, subset=arguments.subset)
+    exam = build_exam(
+        folder,
+        weights=arguments.weights,
+        data_words=words,
+        subset=arguments.subset,
+        trust=arguments.trust,
+    )
     with progress_of(Console(stderr=True), doing="evaluating", did="evaluated") as progress:
         evaluation = exam.taken(protocol, rule, progress=progress)
     out = Path(arguments.out) if arguments.out else folder.evaluations / file_name(exam, protocol, rule)

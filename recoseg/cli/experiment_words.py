@@ -80,7 +80,7 @@ def chosen_cells(
     from recoseg.experiments.cells import cells_of
 
     grid = chosen_grid(arguments)
-    return cells_of(
+    cells = cells_of(
         grid,
         chosen_profile(arguments),
         seeds=grid.seeds,
@@ -88,3 +88,4 @@ def chosen_cells(
         data=data,
         lists=lists,
     )
+    return [replace(cell, trust=getattr(arguments, "trust", False)) for cell in cells]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recoseg.cli.run_words import add_trust_argument
 from recoseg.errors import UserError
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--size", metavar="HEIGHTxWIDTH", help="for images of this size only (default: of any size)"
     )
     parser.add_argument("--force", action="store_true", help="replace a file of that name")
+    add_trust_argument(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -45,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UserError(f"--out: got {path.name}, needs a name that ends in {chosen.ending}")
     if path.exists() and not arguments.force:
         raise UserError(f"{path} exists: give --force to replace it, or another --out")
-    trained = trained_network(folder, weights=arguments.weights)
+    trained = trained_network(folder, weights=arguments.weights, trust=arguments.trust)
     print(f"exporting {folder.path}: this may take a minute", flush=True)
     network = Deployable(trained.network)
     content = chosen.write(network, About(trained.classes, trained.iteration, version()), size)

@@ -26,7 +26,7 @@ def run_names(paths: Sequence[str]) -> list[str]:
     return names
 
 
-def open_runs(paths: Sequence[str]) -> dict[str, TrainedRun]:
+def open_runs(paths: Sequence[str], *, trust: bool) -> dict[str, TrainedRun]:
     """Name -> run with its weights; all of the same classes, which are drawn in the same colours."""
     from recoseg.builders.trained import trained_run
     from recoseg.train.run_folder import RunFolder
@@ -35,7 +35,7 @@ def open_runs(paths: Sequence[str]) -> dict[str, TrainedRun]:
         raise UserError("a run is named twice")
     folders = [RunFolder.open(Path(path)) for path in paths]
     names = run_names(paths)
-    runs = {name: trained_run(folder) for name, folder in zip(names, folders, strict=True)}
+    runs = {name: trained_run(folder, trust=trust) for name, folder in zip(names, folders, strict=True)}
     first = runs[names[0]].dataset.classes.names
     for name, run in runs.items():
         if run.dataset.classes.names != first:

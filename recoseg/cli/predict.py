@@ -24,6 +24,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recoseg.cli.run_words import add_trust_argument
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -71,6 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--device", default="auto", metavar="NAME", help="cpu, cuda, cuda:1, mps (default auto)"
     )
+    add_trust_argument(parser)
     existing = parser.add_mutually_exclusive_group()
     existing.add_argument("--resume", action="store_true", help="leave out images whose results are in OUT")
     existing.add_argument("--force", action="store_true", help="replace results that are in OUT")
@@ -101,6 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
         overlap=arguments.overlap,
         flip=arguments.flip,
         scales=arguments.scales,
+        trust=arguments.trust,
     )
     made_by = {
         "weights": digest(weights_file(RunFolder.open(Path(arguments.run_folder)), arguments.weights)),

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recoseg.cli.run_words import add_trust_argument
 from recoseg.errors import UserError
 from recoseg.words import listed
 
@@ -37,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=str(NUM_PICTURES),
         help=f"validation images to show, evenly spaced (default: {NUM_PICTURES})",
     )
+    add_trust_argument(parser)
 
 
 def number_of_pictures(text: str) -> int:
@@ -54,6 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         Path(arguments.out) if arguments.out else None,
         num_pictures=number_of_pictures(arguments.pictures),
         console=Console(stderr=True),
+        trust=arguments.trust,
     )
     print(f"page: {page}")
     return 0
@@ -66,8 +69,12 @@ def write_report(
     title: str | None = None,
     num_pictures: int = NUM_PICTURES,
     console: Console | None = None,
+    trust: bool = False,
 ) -> Path:
-    """The page about these run folders; returns where it is. `console` shows how far it is."""
+    """The page about these run folders; returns where it is. `console` shows how far it is.
+
+    With `trust`, networks that functions of their authors make are made.
+    """
     from rich.console import Console
 
     from recoseg.builders.data import build_dataset, val_keys
@@ -85,7 +92,10 @@ def write_report(
     require_same_classes([(name, dataset.classes) for name, dataset in zip(names, datasets, strict=True)])
     shown = datasets[0]
     keys = spread(val_keys(shown), num_pictures)
-    views = [view(folder, name, shown, keys, console) for folder, name in zip(folders, names, strict=True)]
+    views = [
+        view(folder, name, shown, keys, console, trust=trust)
+        for folder, name in zip(folders, names, strict=True)
+    ]
     page = page or folders[0].page
     page.parent.mkdir(parents=True, exist_ok=True)
     write_page(page, views, title=title or listed(names))
@@ -98,7 +108,9 @@ def distinct_names(paths: Sequence[Path]) -> list[str]:
     return names if len(set(names)) == len(names) else [str(path) for path in paths]
 
 
-def view(folder: RunFolder, name: str, shown: Dataset, keys: Sequence[str], console: Console) -> RunView:
+def view(
+    folder: RunFolder, name: str, shown: Dataset, keys: Sequence[str], console: Console, *, trust: bool
+) -> RunView:
     """A run as the page shows it; one without weights has neither a survey nor pictures."""
     from recoseg.builders.survey import surveyed
     from recoseg.builders.trained import trained_run
@@ -111,7 +123,7 @@ def view(folder: RunFolder, name: str, shown: Dataset, keys: Sequence[str], cons
     config = load(folder.config)
     survey, pictures = None, []
     if folder.weights.is_file():
-        trained = trained_run(folder)
+        trained = trained_run(folder, trust=trust)
         with progress_of(console, doing=f"looking at {name}", did=f"{name}: looked at") as progress:
             survey = surveyed(trained, progress=progress)
         pictures = take_pictures(trained.model, shown, keys, trained.device)

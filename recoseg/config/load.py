@@ -10,7 +10,7 @@ from typing import Any, get_type_hints
 import yaml
 
 from recoseg.config.automatic import filled
-from recoseg.config.parse import NONE_WORDS, members, parse, section_mapping
+from recoseg.config.parse import NONE_WORDS, is_nothing, members, parse, section_mapping
 from recoseg.config.settings import RunConfig
 from recoseg.errors import UserError
 from recoseg.lookup import did_you_mean
@@ -79,9 +79,24 @@ def find_config(path: str | Path) -> Path:
     )
 
 
+class KeysOnceLoader(yaml.SafeLoader):
+    """YAML's safe loader, for which a key that a mapping has twice is an error: the first would be lost."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node: yaml.MappingNode = super().compose_mapping_node(anchor)
+        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        first = {key.value: key for key in reversed(keys)}
+        for key in keys:  # as written: what an alias merges in comes later, and may be overridden
+            if key is not first[key.value]:
+                where = f"first in line {first[key.value].start_mark.line + 1}"
+                problem = f"the key {key.value!r} is there twice, {where}; keep one of them"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
+        return node
+
+
 def read_yaml(path: Path) -> dict[str, object]:
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+        values = yaml.load(path.read_text(encoding="utf-8"), KeysOnceLoader)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         where = getattr(error, "problem_mark", None)
         line = f", line {where.line + 1}" if where else ""
@@ -127,14 +142,16 @@ def as_section(name: str, value: object) -> object:
     return {"name": value} if names and value.lower() not in NONE_WORDS else value
 
 
-def merge(lower: Mapping[str, object], upper: Mapping[str, object]) -> dict[str, object]:
+def merge(lower: Mapping[str, object], upper: Mapping[str, object], path: str = "") -> dict[str, object]:
     """`lower` with the settings of `upper` put over it; another `name` drops the settings of the old one."""
     result: dict[str, object] = {name: as_section(name, value) for name, value in lower.items()}
     for name, value in upper.items():
         below: Any = result.get(name)
         if isinstance(value, Mapping) and isinstance(below, Mapping):
             renamed = "name" in value and value["name"] != below.get("name", value["name"])
-            result[name] = dict(value) if renamed else merge(below, value)
+            result[name] = dict(value) if renamed else merge(below, value, f"{path}{name}.")
+        elif isinstance(value, Mapping) and not is_nothing(below):
+            raise UserError(f"{path}{name}: expected settings as 'key: value', got {below!r}")
         else:
             result[name] = value
     return result

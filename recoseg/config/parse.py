@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import types
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -13,6 +14,9 @@ from recoseg.errors import UserError
 from recoseg.lookup import did_you_mean
 
 NONE_WORDS = ("none", "null", "~", "")
+EXACT_FLOATS = 2**53
+"""Up to here a float holds every whole number."""
+
 TRUE_WORDS, FALSE_WORDS = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
@@ -42,7 +46,7 @@ def members(kind: Any) -> dict[str, Any]:
 def parse_union(options: tuple[Any, ...], value: object, path: str) -> Any:
     """One of several dataclasses, told apart by `name`; or a value that may be none."""
     if type(None) in options:
-        if value is None or (isinstance(value, str) and value.lower() in NONE_WORDS):
+        if is_nothing(value):
             return None
         rest = [option for option in options if option is not type(None)]
         return parse(rest[0] if len(rest) == 1 else Union[tuple(rest)], value, path)  # noqa: UP007 (built at run time)
@@ -75,6 +79,11 @@ def unnamed(by_name: Mapping[str, Any], mapping: Mapping[str, object], path: str
     key = min(known - owns[first])
     has = f"{path}.{key} is a setting of {', '.join(owners)}, not of {first}"
     raise UserError(f"{has}; choose which with {path}: NAME, or --{path} NAME")
+
+
+def is_nothing(value: object) -> bool:
+    """Whether it is none, or a word for that."""
+    return value is None or (isinstance(value, str) and value.lower() in NONE_WORDS)
 
 
 def section_mapping(value: object, path: str) -> Mapping[str, object]:
@@ -157,16 +166,27 @@ def parse_scalar(kind: type, value: object, path: str) -> Any:
     if kind is bool and text.lower() in TRUE_WORDS + FALSE_WORDS:
         return text.lower() in TRUE_WORDS
     if kind in (int, float) and not isinstance(value, bool):
-        try:
-            number = float(text.replace("_", ""))
-            if kind is float and math.isfinite(number):
-                return number
-            if kind is int and number.is_integer():
-                return int(number)
-        except ValueError:
-            pass
+        with suppress(ValueError):
+            return whole_number(text) if kind is int else finite_number(text)
     words = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
     raise UserError(f"{path}: expected {words[kind]}, got {value!r}")
+
+
+def whole_number(text: str) -> int:
+    """A whole number, also as 40_000 or 4e4; but not as 1e17: a float keeps the first digits of it only."""
+    with suppress(ValueError):
+        return int(text.replace("_", ""))
+    number = finite_number(text)
+    if not number.is_integer() or abs(number) > EXACT_FLOATS:
+        raise ValueError(text)
+    return int(number)
+
+
+def finite_number(text: str) -> float:
+    number = float(text.replace("_", ""))
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
 
 
 def checked(declared: Field[Any], value: Any, path: str) -> Any:

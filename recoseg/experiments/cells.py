@@ -27,6 +27,7 @@ class Cell:
     data: tuple[str, ...]
     out: Path
     owner: str  # the row whose folder it is
+    trust: bool = False  # its config's model.factory may run code
 
     @property
     def name(self) -> str:
@@ -63,7 +64,7 @@ class Cell:
 
     def score(self) -> list[str]:
         """Two commands that share a run may both score it: each writes the same."""
-        out = ["--out", str(self.scores), "--force"]
+        out = ["--out", str(self.scores), "--force", *(["--trust"] if self.trust else [])]
         return ["evaluate", str(self.folder), "--subset", self.subset, *self.data, *out]
 
     def settings(self) -> Mapping[str, object]:

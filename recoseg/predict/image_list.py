@@ -6,10 +6,10 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from glob import glob, has_magic
+from glob import escape, glob, has_magic
 from pathlib import Path
 
-from recoseg.data.folder.listing import walk
+from recoseg.data.folder.listing import look_below
 from recoseg.data.image_files import image_suffixes
 from recoseg.errors import UserError
 
@@ -39,7 +39,7 @@ def find_images(words: Sequence[str | Path], *, out: Path) -> list[ImageFile]:
     """
     sources = [source_of(str(word)) for word in words]
     refuse_results_among_images(sources, out)
-    files = list(dict.fromkeys(located(file) for one in sources for file in one.files))
+    files = each_once([located(file) for one in sources for file in one.files])
     shared = os.path.commonpath([located(one.root) for one in sources])
     return [
         ImageFile(as_given(file), name) for file, name in zip(files, names_of(files, shared), strict=True)
@@ -49,7 +49,7 @@ def find_images(words: Sequence[str | Path], *, out: Path) -> list[ImageFile]:
 def source_of(word: str) -> Source:
     path = Path(word)
     if path.is_dir():
-        files = walk(path)
+        files = look_below(path).images
         if not files:
             raise UserError(f"no images in {word}, nor in its sub-folders; files are told by their suffix")
         return Source(path, files, is_folder=True)
@@ -62,13 +62,25 @@ def source_of(word: str) -> Source:
 
 def pattern_source(word: str) -> Source:
     """What the shell would make of it; folders among it are searched, files that are no images left out."""
-    matches = [Path(match) for match in sorted(glob(word, recursive=True))]  # noqa: PTH207
-    files = [file for match in matches for file in ([match] if match.is_file() else walk(match))]
+    matches = sorted({Path(match) for match in matching(Path(word).parts)})
+    files = [file for match in matches for file in ([match] if match.is_file() else look_below(match).images)]
     images = [file for file in files if file.suffix.lower() in image_suffixes()]
     if not images:
         raise UserError(f"no image matches {word}")
     plain = Path(*before_magic(Path(word).parts[:-1]))
     return Source(plain, images)
+
+
+def matching(parts: Sequence[str]) -> Iterator[str]:
+    """What glob finds; but `**` looks into every folder once, where glob goes round in loops of links."""
+    if "**" not in parts:
+        yield from glob(str(Path(*parts)))  # noqa: PTH207
+        return
+    place = parts.index("**")
+    before, after = Path(*parts[:place]), parts[place + 1 :]
+    for start in glob(str(before)):  # noqa: PTH207
+        for folder in look_below(Path(start)).folders:
+            yield from matching([*Path(escape(str(folder))).parts, *(after or ["*"])])
 
 
 def before_magic(parts: Sequence[str]) -> Iterator[str]:
@@ -102,6 +114,15 @@ def names_of(files: Sequence[Path], shared: str) -> list[Path]:
         ).relative_to(shared)
         for file in files
     ]
+
+
+def each_once(files: Sequence[Path]) -> list[Path]:
+    """Files that several links to their folder lead to under one name: that without links, or the first."""
+    real = {folder: folder.resolve() for folder in {file.parent for file in files}}
+    names: dict[Path, dict[Path, None]] = {}
+    for file in files:
+        names.setdefault(real[file.parent] / file.name, {})[file] = None
+    return [place if place in found else next(iter(found)) for place, found in names.items()]
 
 
 def located(path: Path) -> Path:

@@ -9,10 +9,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
-from PIL import Image
 from torch import Tensor
 
-from recoseg.data.image_files import DECODER_ERRORS, read_image
+from recoseg.data.image_files import num_pixels, read_image
 from recoseg.data.problem import FileError, Problem
 from recoseg.predict.image_list import ImageFile
 from recoseg.predict.images import large_images_allowed
@@ -72,7 +71,7 @@ class Pipeline:
     def read_ahead(self) -> None:
         while self.writing and self.writing[0][1].done():
             self.finish_oldest()
-        while self.waiting and self.has_room(pixels := num_pixels(self.waiting[0])):
+        while self.waiting and self.has_room(pixels := pixels_ahead(self.waiting[0])):
             self.reading.append((pixels, self.pool.submit(read_image, self.waiting.popleft())))
 
     def has_room(self, pixels: int) -> bool:
@@ -94,10 +93,9 @@ class Pipeline:
         self.pool.shutdown(cancel_futures=True)
 
 
-def num_pixels(path: Path) -> int:
+def pixels_ahead(path: Path) -> int:
     """By the file's header; 0 where it has none, which reading will tell."""
     try:
-        with Image.open(path) as image:
-            return image.width * image.height
-    except (*DECODER_ERRORS, Image.DecompressionBombError):
+        return num_pixels(path)
+    except FileError:
         return 0

@@ -90,7 +90,7 @@ def test_show_tells_how_far_runs_are_and_their_commands_are_those_of_recoseg(rec
         (["run", "cityscapes-20", "--data", "nowhere"], "--data: no folder at nowhere"),
         (["run", "full-labels", "--data", "vok=."], "did you mean 'voc'?"),
         (["run", "voc-partitions", "--profile", "paper", "--data", "."], "put it into FOLDER/voc-92.txt"),
-        (["show", *SCENES, "--data", "."], "--data and --lists have no effect without --commands"),
+        (["show", *SCENES, "--data", "."], "--data, --lists and --trust have no effect without --commands"),
         (["table", *SCENES, "--out", "a.md"], "--out needs a --format for files"),
         (["table", *SCENES, "--results", "a", "--save", "b"], "--save has no effect beside --results"),
         (["table", *SCENES, "--results", "nowhere.jsonl"], "no results at nowhere.jsonl"),
@@ -197,7 +197,7 @@ def test_a_result_from_before_a_setting_existed_still_reads(recoseg, results) ->
 
 def test_a_table_of_run_folders_can_be_saved_and_made_again_without_them(recoseg, trial, results) -> None:
     kept = trial.path / "kept.jsonl"
-    words = ("experiments", "table", *trial.words[2:], "runs", "--format", "csv")
+    words = ("experiments", "table", "scenes", *trial.words[4:], "runs", "--format", "csv")
     run = recoseg(*trial.words, "runs", "--only", "supervised")
     assert run.code == 0, run.out + run.err
     first = recoseg(*words, "--save", kept)

@@ -14,7 +14,7 @@ import torch
 from recoseg.errors import UserError
 from recoseg.models.encoders import ENCODERS
 from recoseg.models.encoders.mobilenet_v2 import MobileNetV2
-from recoseg.models.pretrained import IMAGENET, load_encoder
+from recoseg.models.pretrained import IMAGENET, Published, load_encoder
 
 
 @pytest.fixture
@@ -68,14 +68,15 @@ def file_name(content: bytes) -> str:
     return f"net-{hashlib.sha256(content).hexdigest()[:8]}.pth"
 
 
-def load(address: str):
-    return load_encoder("mobilenet_v2", pretrained="imagenet", addresses={"mobilenet_v2": address})
+def load(address: str, content: bytes = b""):
+    source = Published(address, hashlib.sha256(content).hexdigest())
+    return load_encoder("mobilenet_v2", pretrained="imagenet", published={"mobilenet_v2": source})
 
 
 def test_weights_are_downloaded_once_and_fill_the_encoder(cache, serve, published) -> None:
     server, requests = serve(published)
     address = f"{server}/models/{file_name(published)}"
-    (first, report), (second, _) = load(address), load(address)
+    (first, report), (second, _) = load(address, published), load(address, published)
     assert requests == [f"/models/{file_name(published)}"]
     assert [path.name for path in cache.iterdir()] == [file_name(published)]
     assert (report.missing, report.left_over) == ([], [])
@@ -90,7 +91,7 @@ def test_weights_are_downloaded_once_and_fill_the_encoder(cache, serve, publishe
 def test_a_file_placed_in_the_cache_needs_no_network(cache, published) -> None:
     cache.mkdir(parents=True)
     (cache / file_name(published)).write_bytes(published)
-    encoder, _ = load(f"http://127.0.0.1:1/{file_name(published)}")
+    encoder, _ = load(f"http://127.0.0.1:1/{file_name(published)}", published)
     assert torch.equal(
         encoder.features[0][0].weight,
         torch.load(io.BytesIO(published), weights_only=True)["features.0.0.weight"],
@@ -115,15 +116,31 @@ def test_an_address_that_has_no_file_any_more_is_named(cache, serve) -> None:
 
 def test_another_content_than_published_is_refused_and_not_kept(cache, serve, published) -> None:
     server, _ = serve(published + b"!")
-    with pytest.raises(UserError, match=r"did not arrive as published: .*place it at"):
-        load(f"{server}/{file_name(published)}")
+    with pytest.raises(UserError, match=r"did not arrive as published .*place it at"):
+        load(f"{server}/{file_name(published)}", published)
+    assert list(cache.iterdir()) == []
+
+
+def test_a_file_that_agrees_in_the_digits_of_its_name_only_is_refused(cache, serve, published) -> None:
+    server, _ = serve(published)
+    source = Published(f"{server}/{file_name(published)}", file_name(published)[4:12] + "0" * 56)
+    with pytest.raises(UserError, match="did not arrive as published"):
+        load_encoder("mobilenet_v2", pretrained="imagenet", published={"mobilenet_v2": source})
+    assert list(cache.iterdir()) == []
+
+
+def test_a_download_without_end_is_not_read_to_it(cache, serve, published, monkeypatch) -> None:
+    monkeypatch.setattr("recoseg.models.pretrained.MOST_BYTES", len(published) - 1)
+    server, _ = serve(published)
+    with pytest.raises(UserError, match=r"has more than \d+ MB, which no published weights have"):
+        load(f"{server}/{file_name(published)}", published)
     assert list(cache.iterdir()) == []
 
 
 def test_an_interrupted_download_leaves_no_file(cache, serve, published) -> None:
     server, _ = serve(published[: len(published) // 2], length=len(published))
     with pytest.raises(UserError, match=r"did not arrive as published|cannot download"):
-        load(f"{server}/{file_name(published)}")
+        load(f"{server}/{file_name(published)}", published)
     assert list(cache.iterdir()) == []
 
 
@@ -134,7 +151,7 @@ def test_a_broken_file_in_the_cache_is_refused_with_what_to_do(cache, published)
     with pytest.raises(
         UserError, match=r"broken, or not the published file .*; delete it, .* from http://x/"
     ):
-        load(f"http://x/{path.name}")
+        load(f"http://x/{path.name}", published)
     assert path.is_file()
 
 
@@ -156,8 +173,9 @@ def test_encoders_that_nobody_publishes_weights_of_say_so(name) -> None:
 
 def test_all_other_encoders_have_an_address_with_a_hash() -> None:
     assert set(IMAGENET) == set(ENCODERS) - set(UNPUBLISHED)
-    for name, address in IMAGENET.items():
-        assert address.startswith(f"https://download.pytorch.org/models/{name}-")
+    for name, source in IMAGENET.items():
+        assert len(source.sha256) == 64
+        assert source.address == f"https://download.pytorch.org/models/{name}-{source.sha256[:8]}.pth"
 
 
 @pytest.mark.parametrize("name", ["resnet18", "resnet50"])

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recoseg.cli.experiment_words import add_grid_arguments, chosen_cells, chosen_grid
+from recoseg.cli.run_words import add_trust_argument
 from recoseg.errors import UserError
 from recoseg.lookup import did_you_mean
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from recoseg.experiments.board import Board
+    from recoseg.experiments.cells import Cell
     from recoseg.experiments.grids import Grid
     from recoseg.experiments.run_cells import Workers
 
@@ -57,6 +59,7 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lists", metavar="FOLDER", help="published lists of labelled images, such as FOLDER/voc-92.txt"
     )
+    add_trust_argument(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -71,12 +74,24 @@ def run(arguments: argparse.Namespace) -> int:
         raise UserError("--dry-run times steps on this machine: leave out --ray")
     board = Board(chosen_cells(arguments, chosen_data(arguments, grid), chosen_lists(arguments, grid)))
     board.look()
+    require_trusted(board.unfinished())
     console = Console(highlight=False)
     if arguments.dry_run:
         from recoseg.cli.experiment_kinds.dry_run import tell
 
         return tell(board, workers=arguments.workers or 1, console=console)
     return do(board, arguments, grid.title, console)
+
+
+def require_trusted(cells: Sequence[Cell]) -> None:
+    """Runs are scored by commands of their own, which would refuse it when they are trained."""
+    from recoseg.builders.load import require_trust
+    from recoseg.experiments.cell_settings import without_data
+    from recoseg.experiments.columns import COLUMNS
+
+    for cell in cells:
+        config = without_data(cell.config, COLUMNS[cell.column].dataset)
+        require_trust(config, cell.config, trust=cell.trust)
 
 
 def do(board: Board, arguments: argparse.Namespace, title: str, console: Console) -> int:

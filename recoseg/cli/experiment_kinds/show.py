@@ -35,8 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
         show_commands(chosen_cells(arguments, chosen_data(arguments, grid), chosen_lists(arguments, grid)))
         print(f"# when all are done: their results, for the table\n{gathering(arguments)}")
         return 0
-    if arguments.data or arguments.lists:
-        raise UserError("--data and --lists have no effect without --commands")
+    if arguments.data or arguments.lists or arguments.trust:
+        raise UserError("--data, --lists and --trust have no effect without --commands")
     board = Board(chosen_cells(arguments))
     board.look()
     title = f"{grid.title}; profile {board.cells[0].profile}"
@@ -51,7 +51,8 @@ def gathering(arguments: argparse.Namespace) -> str:
     for option in ("seeds", "only", "data"):
         if values := getattr(arguments, option):
             words += [f"--{option}", *map(str, values)]
-    return shlex.join([*words, *(["--lists", arguments.lists] if arguments.lists else [])])
+    words += ["--lists", arguments.lists] if arguments.lists else []
+    return shlex.join([*words, *(["--trust"] if arguments.trust else [])])
 
 
 def show_commands(cells: list[Cell]) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recoseg.cli.picture_words import image_and_labels, open_runs, require_image
+from recoseg.cli.run_words import add_trust_argument
 from recoseg.errors import UserError
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--arrows", action="store_true", help="point at where the runs differ most")
     parser.add_argument("--zoom", action="store_true", help="enlarge where the runs differ most")
+    add_trust_argument(parser)
 
 
 def draw(arguments: argparse.Namespace, out: Path) -> None:
@@ -41,7 +43,7 @@ def draw(arguments: argparse.Namespace, out: Path) -> None:
 
     if arguments.count < 1:
         raise UserError(f"--count must be at least 1, not {arguments.count}")
-    runs = open_runs(arguments.runs)
+    runs = open_runs(arguments.runs, trust=arguments.trust)
     first = next(iter(runs.values()))
     for key in arguments.images or ():
         require_image(first.dataset, key, option="--images")

@@ -11,6 +11,7 @@ import argparse
 from pathlib import Path
 
 from recoseg.cli.picture_words import image_and_labels, open_runs, require_image, richest_image
+from recoseg.cli.run_words import add_trust_argument
 
 BESIDE: tuple[str, ...] = ()
 
@@ -25,13 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         help="queries are hard up to this probability (default: the run's contrast.hard_below, or 0.97)",
     )
+    add_trust_argument(parser)
 
 
 def draw(arguments: argparse.Namespace, out: Path) -> None:
     from recoseg.builders.queries import query_map
     from recoseg.figures.queries import draw_queries
 
-    runs = open_runs(arguments.runs)
+    runs = open_runs(arguments.runs, trust=arguments.trust)
     first = next(iter(runs.values()))
     if arguments.image is not None:
         require_image(first.dataset, arguments.image, option="--image")

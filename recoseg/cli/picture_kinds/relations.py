@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recoseg.cli.picture_words import open_runs
+from recoseg.cli.run_words import add_trust_argument
 from recoseg.errors import UserError
 
 if TYPE_CHECKING:
@@ -29,13 +30,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="data",
         help="classes as the dataset lists them, or as the leaves of the first tree (default: data)",
     )
+    add_trust_argument(parser)
 
 
 def draw(arguments: argparse.Namespace, out: Path) -> None:
     from recoseg.figures.relations import draw_relations
     from recoseg.files import write_whole
 
-    panels, names = read_panels(arguments.runs)
+    panels, names = read_panels(arguments.runs, trust=arguments.trust)
     draw_relations(out, panels, names, by_tree=arguments.order == "dendrogram")
     beside = out.with_suffix(".json")
     plain = {"classes": list(names), "graphs": [as_plain(panel) for panel in panels]}
@@ -44,7 +46,7 @@ def draw(arguments: argparse.Namespace, out: Path) -> None:
     print(f"numbers: {beside}")
 
 
-def read_panels(paths: Sequence[str]) -> tuple[list[RelationPanel], tuple[str, ...]]:
+def read_panels(paths: Sequence[str], *, trust: bool) -> tuple[list[RelationPanel], tuple[str, ...]]:
     """The graphs of all runs, and the names of their classes."""
     from rich.console import Console
 
@@ -52,7 +54,7 @@ def read_panels(paths: Sequence[str]) -> tuple[list[RelationPanel], tuple[str, .
     from recoseg.cli.check import progress_of
     from recoseg.figures.relations import RelationPanel
 
-    runs = open_runs(paths)
+    runs = open_runs(paths, trust=trust)
     panels = []
     for name, run in runs.items():
         with progress_of(Console(stderr=True), doing=f"looking through {name}", did="looked at") as progress:

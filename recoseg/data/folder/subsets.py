@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from recoseg.data.folder.listing import FolderListing
+from recoseg.data.list_files import list_text
 from recoseg.data.problem import Problem
 from recoseg.errors import UserError
 from recoseg.files import write_whole
@@ -119,10 +120,9 @@ def write_drawn(root: Path, keys: Sequence[str], *, val_share: float, seed: int)
 
     There is no `train.txt`: all other images are for training, those added later too.
     """
-    lines = [f"./{key}" if key.startswith("#") else key for key in keys]  # not to be taken for a comment
-    text = "\n".join([HEADER.format(val_share=val_share, seed=seed), *lines, ""])
+    header = HEADER.format(val_share=val_share, seed=seed)
     with suppress(OSError):
-        write_whole(root / "val.txt", text)
+        write_whole(root / "val.txt", f"{header}\n{list_text(keys)}")
 
 
 def without(keys: Sequence[str] | Mapping[str, object], *others: Sequence[str]) -> tuple[str, ...]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from recoseg.data.base import SUBSETS
 from recoseg.data.files import FileDataset
+from recoseg.data.list_files import list_text
 from recoseg.data.prepare.convert import SUFFIXES, Converter
 from recoseg.data.prepare.resize import Resize
 from recoseg.data.problem import Problem
@@ -153,13 +154,8 @@ def finish(dataset: FileDataset, destination: Path, *, left_out: Collection[str]
     write_whole(destination / "classes.json", json.dumps(classes, indent=1) + "\n")
     for subset in reversed(SUBSETS):  # train last: until then it says that this is not finished
         path = destination / f"{subset}.txt"
-        lines = list(list_lines(key for key in dataset.keys(subset) if key not in left_out))
-        if lines:
-            write_whole(path, "\n".join(lines) + "\n")
+        text = list_text(key for key in dataset.keys(subset) if key not in left_out)
+        if text:
+            write_whole(path, text)
         else:
             path.unlink(missing_ok=True)
-
-
-def list_lines(keys: Iterator[str]) -> Iterator[str]:
-    """The lines of a list file; one that starts with # would be taken for a comment."""
-    return (f"./{key}" if key.startswith("#") else key for key in keys)
