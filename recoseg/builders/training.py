@@ -6,11 +6,12 @@ import os
 from bisect import bisect_left
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from recoseg.augment.geometry import RandomCrop
 from recoseg.augment.mix import OF_TWO_IMAGES
+from recoseg.builders.data import class_counter
 from recoseg.config.method_settings import MeanTeacherMethod
 from recoseg.config.settings import RunConfig
 from recoseg.config.train_settings import AdamWOptimiser, SGDOptimiser, TrainSettings
@@ -18,6 +19,7 @@ from recoseg.data.base import Dataset
 from recoseg.distributed import rank, world_size
 from recoseg.errors import UserError
 from recoseg.loaders import Crops, Pieces
+from recoseg.losses.pixel import root_inverse_frequency
 from recoseg.methods.base import Method
 from recoseg.splits.split_file import LabelSplit
 from recoseg.splits.visible import VisibleLabels
@@ -47,14 +49,37 @@ def build_optimiser(section: SGDOptimiser | AdamWOptimiser, model: nn.Module) ->
     return torch.optim.SGD(groups, momentum=section.momentum, nesterov=section.nesterov, fused=True)
 
 
+def class_weights(
+    config: RunConfig, dataset: Dataset, visible: VisibleLabels, split: LabelSplit
+) -> Tensor | None:
+    """(K,): by the labelled pixels that training may see; None where nothing asks for them."""
+    if config.train.class_weights == "none" and not config.augment.rare:
+        return None
+    source = dataset if split.pixels is None else visible  # whole labels are counted once and remembered
+    index = class_counter()(source, split.labelled)
+    return root_inverse_frequency(torch.from_numpy(index.counts.sum(0)))
+
+
 def build_pieces(
-    config: RunConfig, visible: VisibleLabels, split: LabelSplit, method: Method, held_back: list[str]
+    config: RunConfig,
+    visible: VisibleLabels,
+    split: LabelSplit,
+    method: Method,
+    held_back: list[str],
+    weights: Tensor | None = None,
 ) -> Pieces:
     """The images of every step. Training has no way to labels but `visible`."""
     augment, train = config.augment, config.train
     require_room(config, needs_unlabelled=method.needs_unlabelled)
     partly = split.pixels is not None
-    crop = RandomCrop(size=augment.crop, scale=augment.scale, flip=augment.flip, sparse=partly)
+    crop = RandomCrop(
+        size=augment.crop,
+        scale=augment.scale,
+        flip=augment.flip,
+        sparse=partly,
+        rare=augment.rare,
+        class_weights=() if weights is None else tuple(weights.tolist()),
+    )
     keys = [key for key in split.labelled if key not in set(held_back)]
     labelled = Crops(visible, keys, crop=crop, seed=train.seed, labelled=True)
     if not method.needs_unlabelled:

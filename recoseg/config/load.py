@@ -10,6 +10,7 @@ from typing import Any, get_type_hints
 
 import yaml
 
+from recoseg.config.automatic import filled
 from recoseg.config.parse import NONE_WORDS, is_nothing, members, parse
 from recoseg.config.settings import RunConfig
 from recoseg.config.yaml_file import read_yaml
@@ -35,7 +36,7 @@ def from_plain(values: Mapping[str, object]) -> RunConfig:
     low, high = config.augment.scale
     if low > high:
         raise UserError(f"augment.scale: the smaller number comes first, got {low:g},{high:g}")
-    return config
+    return filled(config)
 
 
 def to_yaml(config: RunConfig) -> str:

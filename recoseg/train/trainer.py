@@ -167,7 +167,7 @@ class Trainer:
             output: StepOutput = step(labelled, unlabelled, iteration=iteration, generator=generator)
             if self.contrast is not None:
                 draws = torch.Generator(self.device).manual_seed(seed_for(self.seed, "contrast", *place))
-                output = self.contrast(output, draws, with_stats=with_stats)
+                output = self.contrast(output, draws, iteration=iteration, with_stats=with_stats)
         require_finite_loss(output, iteration + 1, labelled.keys + (unlabelled.keys if unlabelled else ()))
         return output
 

@@ -14,7 +14,7 @@ from recoseg.config import from_plain
 from recoseg.errors import UserError
 from recoseg.models import pretrained
 from recoseg.models.deeplab_v2 import DeepLabV2
-from recoseg.models.frozen_batch_norm import FrozenBatchNorm
+from recoseg.models.freezing import FrozenBatchNorm
 
 SMALL = {"name": "deeplab_v3_plus", "decoder_width": 8}
 
