@@ -16,11 +16,13 @@ from safetensors.torch import load_file, save_file
 
 from recoseg.config import load, to_yaml
 from recoseg.data.folder import Folder
+from recoseg.data.list_files import list_text
 from recoseg.data.prepare import Resize, prepare
 from recoseg.errors import UserError
 from recoseg.evaluate.boundary import BoundaryCounter, BoundaryRule
 from recoseg.evaluate.distance import Distance
 from recoseg.predict.image_list import find_images
+from recoseg.splits.lists import KeyFinder
 from recoseg.types import IGNORE
 
 
@@ -163,6 +165,13 @@ def test_a_name_comes_back_from_the_list_that_we_wrote(odd_names, tmp_path, key,
     prepared = Folder(root=tmp_path / "prepared")
     assert prepared.keys("val") == (key,)
     assert sorted(prepared.keys("train")) == sorted([twin, "third"])
+
+
+def test_a_list_of_labelled_images_may_quote_them(tmp_path):
+    keys = [" a", "a", "x\\a", "x/a"]
+    for key in keys:
+        (tmp_path / "list.txt").write_text(list_text([key]))
+        assert KeyFinder(keys).find_all(tmp_path / "list.txt") == [key]
 
 
 LINES = [  # of lists that people, or earlier versions, wrote
