@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import multiprocessing.context
+import multiprocessing.forkserver
 import os
 import sys
 import time
@@ -38,8 +39,8 @@ settings.load_profile("recoseg")
 REPOSITORY = Path(__file__).parents[1]
 LONG = (
     "cli/test_experiments_ray.py", "cli/test_experiments_run.py", "export/test_formats.py",
-    "cli/test_torchrun.py", "cli/test_export.py", "cli/test_resume.py", "test_readme.py", "cli/test_picture.py",
-    "cli/test_train.py", "cli/test_semi_supervised.py", "losses/test_contrast_sampling.py",
+    "cli/test_torchrun.py", "cli/test_export.py", "cli/test_resume.py", "test_readme.py",
+    "cli/test_picture.py", "cli/test_train.py", "cli/test_semi_supervised.py", "losses/test_contrast_sampling.py",
     "models/test_representation_for_any_network.py", "train/test_gradients.py", "cli/test_engine_settings.py",
     "experiments/test_cell_settings.py", "methods/test_learning.py",
 )  # fmt: skip
@@ -121,6 +122,7 @@ def measured_by_coverage() -> Iterator[dict[str, str]]:
 @pytest.fixture
 def covered_children(measured_by_coverage, monkeypatch) -> None:
     """For tests of code that runs in processes of its own only."""
+    multiprocessing.forkserver.ensure_running()  # it is not to be measured itself
     for name, value in measured_by_coverage.items():
         monkeypatch.setenv(name, value)
 
