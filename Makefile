@@ -14,13 +14,13 @@ demo: .venv/installed  ## compare three methods on drawn scenes, on one page
 	@$(RUN) -m recoseg demo
 
 test: .venv/installed-tests  ## the test suite, with coverage
-	@$(RUN) -m pytest -n auto -m "not slow and not browser" --cov --cov-report=term
+	@$(RUN) -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow and not browser" --cov --cov-report=term
 
 test-slow: .venv/installed-tests  ## the tests that take minutes or need real data
 	@$(RUN) -m pytest -m slow
 
 test-browser: .venv/installed-tests  ## the page in a real Chromium, where one is installed
-	@$(RUN) -m pytest -m browser
+	@$(RUN) -m pytest -m browser tests/browser
 
 check: .venv/installed-tests  ## formatting, lint and types
 	@$(RUN) -m ruff format --check .

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import multiprocessing.context
+import multiprocessing.forkserver
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import Any
 
 # Tests run in parallel processes; more threads each would only make them wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -19,7 +22,11 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.export
+import torch.onnx
+import yaml
 from hypothesis import settings
+from matplotlib.figure import Figure
 
 from recoseg.errors import UserError
 from recoseg.train.sixteen_bits import require_sixteen_bits
@@ -30,6 +37,20 @@ settings.register_profile("recoseg", deadline=None, max_examples=50, derandomize
 settings.load_profile("recoseg")
 
 REPOSITORY = Path(__file__).parents[1]
+LONG = (
+    "cli/test_experiments_ray.py", "cli/test_experiments_run.py", "export/test_formats.py",
+    "cli/test_torchrun.py", "cli/test_export.py", "cli/test_resume.py", "test_readme.py",
+    "cli/test_picture.py", "cli/test_train.py", "cli/test_semi_supervised.py", "losses/test_contrast_sampling.py",
+    "models/test_representation_for_any_network.py", "train/test_gradients.py", "cli/test_engine_settings.py",
+    "experiments/test_cell_settings.py", "methods/test_learning.py",
+)  # fmt: skip
+"""Files that begin first, the longest before the others, so that no process is left with one in the end."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {REPOSITORY / "tests" / name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: places.get(item.path, len(LONG)))
 
 
 @pytest.fixture(scope="session")
@@ -59,6 +80,31 @@ def processes_that_need_not_import_torch() -> Iterator[None]:
         yield
 
 
+def not_traced(function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def call(*arguments: Any, **settings: Any) -> Any:
+        tracer = sys.gettrace()
+        sys.settrace(None)
+        try:
+            return function(*arguments, **settings)
+        finally:
+            sys.settrace(tracer)
+
+    return call
+
+
+@pytest.fixture(scope="session", autouse=True)
+def code_of_others_that_is_not_traced() -> Iterator[None]:
+    """Coverage looks at every call: that takes a third of the time where others make thousands of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        for owner, name in (
+            (yaml, "load"), (yaml, "dump_all"), (torch, "load"), (torch, "save"), (Figure, "savefig"),
+            (torch.export, "export"), (torch.export, "load"), (torch.export, "save"), (torch.onnx, "export"),
+        ):  # fmt: skip
+            patch.setattr(owner, name, not_traced(getattr(owner, name)))
+        yield
+
+
 @pytest.fixture(scope="session", autouse=True)
 def measured_by_coverage() -> Iterator[dict[str, str]]:
     """What makes child processes measure their coverage, which takes them half as long again.
@@ -76,6 +122,7 @@ def measured_by_coverage() -> Iterator[dict[str, str]]:
 @pytest.fixture
 def covered_children(measured_by_coverage, monkeypatch) -> None:
     """For tests of code that runs in processes of its own only."""
+    multiprocessing.forkserver.ensure_running()  # it is not to be measured itself
     for name, value in measured_by_coverage.items():
         monkeypatch.setenv(name, value)
 

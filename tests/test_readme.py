@@ -20,6 +20,7 @@ SHORT = [
     "--augment.crop=32", "--model.encoder=resnet10_small", "--model.decoder-width=8", "--train.iterations=2",
     "--train.labelled-per-step=2",
 ]  # fmt: skip
+FEW_PIXELS = ["--contrast.num-queries=8", "--contrast.num-keys=16"]
 FEW_SCENES = ["--data.height=32", "--data.width=32", "--data.num-train=24", "--data.num-val=2"]
 
 
@@ -48,7 +49,6 @@ def own_images(folder: Path) -> None:
     Image.new("RGB", (40, 30)).save(folder.parent / "photo.jpg")
 
 
-@pytest.mark.no_cover
 def test_every_command_and_the_prediction_run_as_written(tmp_path, monkeypatch, capsys) -> None:
     """In the README's order, since later ones use what earlier ones made; only shorter."""
     monkeypatch.chdir(tmp_path)
@@ -58,6 +58,7 @@ def test_every_command_and_the_prediction_run_as_written(tmp_path, monkeypatch, 
     for words in ours:
         if words[0] == "train":
             words = [*words, *SHORT, *([] if "--data" in words else FEW_SCENES)]
+            words += FEW_PIXELS if "--contrast" in words else []
         if words[:2] == ["experiments", "run"]:  # of hours: only what it would do
             words = ["experiments", "show", *words[2:-2], "--commands"]
         assert main(words) == 0, (words, capsys.readouterr().err)

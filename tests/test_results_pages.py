@@ -22,7 +22,6 @@ def pages():
     return module
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("name", ["RESULTS.md", "README.md"])
 def test_the_tables_of_a_page_are_those_of_the_results(pages, name) -> None:
     page = (ROOT / name).read_text(encoding="utf-8")

@@ -321,7 +321,7 @@ class Forked:
         while open_pipes:
             ready = select.select(open_pipes, [], [], max(0.0, deadline - time.monotonic()))[0]
             if not ready:
-                raise subprocess.TimeoutExpired("recoseg", timeout)
+                raise subprocess.TimeoutExpired("a forked process", timeout)
             for pipe in ready:
                 said[pipe] += (more := os.read(pipe, 2**16))
                 if not more:
@@ -332,7 +332,7 @@ class Forked:
 
 
 def run_command(words: list[str], folder: str, environment: dict[str, str], *outputs: Connection) -> None:
-    """What a forked process does: as `python -m recoseg` in that folder, with a group of its own."""
+    """What a forked process does: as `python -m WORDS` in that folder, with a group of its own."""
     os.setsid()
     os.chdir(folder)
     os.environ.clear()
@@ -341,8 +341,8 @@ def run_command(words: list[str], folder: str, environment: dict[str, str], *out
         os.dup2(pipe.fileno(), number)
         pipe.close()
     sys.path.insert(0, folder)
-    sys.argv = ["recoseg", *words]
-    runpy.run_module("recoseg", run_name="__main__", alter_sys=True)
+    sys.argv = words
+    runpy.run_module(words[0], run_name="__main__", alter_sys=True)
 
 
 @dataclass
@@ -396,17 +396,16 @@ def background(tmp_path):
         quick: bool = False,
         variables: Mapping[str, str] = MappingProxyType({}),
     ) -> Background:
-        command = [str(word) for word in words]
+        command = ["recoseg", *(str(word) for word in words)]
+        if processes > 1:
+            launcher = ["torch.distributed.run", "--standalone", f"--nproc-per-node={processes}", *torchrun]
+            command = [*launcher, "-m", *command]
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "80", **variables}
         if quick:
             started.append(Background(Forked(command, tmp_path, environment)))
             return started[-1]
-        launcher = [sys.executable, "-m"]
-        if processes > 1:
-            launcher += ["torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
-            launcher += [*torchrun, "-m"]
         process = subprocess.Popen(
-            [*launcher, "recoseg", *command],
+            [sys.executable, "-m", *command],
             cwd=tmp_path,
             env=environment,
             stdout=subprocess.PIPE,

@@ -46,7 +46,6 @@ def export(recoseg, trained, exports_of_before):
     return once
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize(("kind", "file"), [("onnx", "model.onnx"), ("torch", "model.pt2")])
 def test_a_run_is_exported_and_checked_against_itself(recoseg, trained, export, kind, file):
     if kind == "onnx":
@@ -106,7 +105,6 @@ def test_a_run_without_weights_cannot_be_exported(recoseg, trained):
     assert "has no weights yet" in outcome.err
 
 
-@pytest.mark.no_cover
 def test_the_example_runs_the_file_with_onnxruntime_alone(trained, export, tmp_path):
     pytest.importorskip("onnxscript", reason="writes ONNX files")
     export("onnx")

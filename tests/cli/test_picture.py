@@ -61,7 +61,6 @@ def test_the_order_can_follow_the_tree(recoseg, runs) -> None:
     assert (runs / "data.json").read_bytes() == (runs / "dendrogram.json").read_bytes()
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("kind", "words", "ending"),
     [

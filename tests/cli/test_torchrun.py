@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 from pathlib import Path
 
 import pytest
@@ -20,23 +21,45 @@ def workers_of(process_id: int) -> list[int]:
     return [int(word) for word in Path(f"/proc/{process_id}/task/{process_id}/children").read_text().split()]
 
 
+@pytest.fixture
+def two_processes(background):
+    """`two_processes("train", ...)`: as torchrun starts them on one machine, but without it."""
+
+    def start(*words: str) -> list:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        shared = {
+            "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
+            "TORCHELASTIC_RUN_ID": "none", "TORCHELASTIC_RESTART_COUNT": "0",
+        }  # fmt: skip
+        return [
+            background(*words, quick=True, variables={**shared, "RANK": rank, "LOCAL_RANK": rank})
+            for rank in ("0", "1")
+        ]
+
+    return start
+
+
 has_proc = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs Linux's /proc")
 
 
 def test_two_processes_train_one_run_which_one_process_can_go_on_with(
-    background, recoseg, tmp_path, small, slow_steps, classmix_and_contrast, lines
+    two_processes, recoseg, tmp_path, small, slow_steps, classmix_and_contrast, lines
 ) -> None:
     settings = [*small, *classmix_and_contrast, *SHARED, "--train.iterations=60"]
     slow_steps(0.05)  # there is time to stop it
-    run = background("train", "--out", "run", *settings, processes=2)
-    run.wait_for(lambda: len(lines(tmp_path / "run" / "metrics.jsonl")) >= 2)
-    run.process.terminate()  # torchrun hands it on to both
-    outcome = run.wait()
+    first, second = two_processes("train", "--out", "run", *settings)
+    first.wait_for(lambda: len(lines(tmp_path / "run" / "metrics.jsonl")) >= 2)
+    for one in (first, second):
+        one.process.terminate()  # as torchrun does when it is asked to end
+    outcome, other = first.wait(), second.wait()
+    assert (outcome.code, other.code) == (130, 130)
     stopped = torch.load(tmp_path / "run" / "state.pt", weights_only=True)["iteration"]
     assert f"stopped after iteration {stopped}; go on with: recoseg train --resume run" in outcome.err
-    assert "lost the others" not in outcome.err
+    assert "lost the others" not in outcome.err + other.err
 
     # Only the first process writes, and it writes scores of all images and means over both.
+    assert other.out == ""
     assert outcome.out.count("method:  mean_teacher with classmix + regional contrast") == 1
     assert outcome.out.count("iteration 3: mean IoU") == 1
     metrics = lines(tmp_path / "run" / "metrics.jsonl")
@@ -61,7 +84,8 @@ def test_two_processes_train_one_run_which_one_process_can_go_on_with(
 def killed_and_restarted(background, tmp_path, small, classmix_and_contrast, lines):
     """The outcome of a run in `cut` whose second process was killed, and its settings."""
     settings = [*small, *classmix_and_contrast, *SHARED, "--train.iterations=30"]
-    run = background("train", "--out", "cut", *settings, processes=2, torchrun=("--max-restarts=1",))
+    restart = ("--max-restarts=1",)
+    run = background("train", "--out", "cut", *settings, processes=2, torchrun=restart, quick=True)
     run.wait_for(lambda: len(lines(tmp_path / "cut" / "metrics.jsonl")) >= 2)
     second = workers_of(run.process.pid)[1]
     os.kill(second, signal.SIGKILL)
@@ -69,9 +93,7 @@ def killed_and_restarted(background, tmp_path, small, classmix_and_contrast, lin
 
 
 @has_proc
-def test_a_killed_process_leads_to_a_restart_from_the_last_state(
-    covered_children, killed_and_restarted
-) -> None:
+def test_a_killed_process_leads_to_a_restart_from_the_last_state(killed_and_restarted) -> None:
     outcome, _ = killed_and_restarted
     assert outcome.code == 0, outcome.err
     assert outcome.out.count("method:  mean_teacher") == 2  # it was begun twice
@@ -116,10 +138,14 @@ def test_a_network_with_layers_that_no_loss_reaches_trains_in_two_processes(
     assert run.code == 0, run.err
 
 
-def test_a_mistake_is_one_clear_line_of_the_first_process(background, tmp_path, small) -> None:
-    outcome = background("train", "--out", "run", *small, "--train.labelled-per-step=3", processes=2).wait()
+def test_a_mistake_is_one_clear_line_of_the_first_process(two_processes, tmp_path, small) -> None:
+    first, second = two_processes("train", "--out", "run", *small, "--train.labelled-per-step=3")
+    outcome = first.wait()
+    assert second.process.poll() is None  # it leaves the word to the first one
+    second.process.terminate()  # as torchrun does once one of them has ended
     assert outcome.code == 1
-    ours = [line for line in outcome.err.splitlines() if line.startswith("recoseg: ")]
+    said = outcome.err + second.wait().err
+    ours = [line for line in said.splitlines() if line.startswith("recoseg: ")]
     assert len(ours) == 1
     assert "labelled_per_step 3 cannot be shared equally by 2 processes in 1 parts each" in ours[0]
     assert not (tmp_path / "run").exists()

@@ -32,7 +32,6 @@ def changed(one: Cell, other: Cell) -> dict[str, object]:
     return {name: after.get(name) for name in differing(before, after)}
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("profile", shipped())
 @pytest.mark.parametrize("name", GRIDS)
 def test_every_run_of_every_grid_loads_where_the_profile_has_its_dataset(name, profile) -> None:

@@ -43,10 +43,6 @@ def network(words: tuple[str, ...]) -> nn.Module:
     return model
 
 
-not_measured = pytest.mark.no_cover
-"""Exporters make millions of calls, few of them ours; those are measured on a smaller network."""
-
-
 @cache
 def written(name: str, words: tuple[str, ...], size: tuple[int, int] | None) -> bytes:
     """The file of a network: exporting one takes seconds, and many tests only read it."""
@@ -69,7 +65,6 @@ def kind(name):
     return FORMATS[name]
 
 
-@not_measured
 @pytest.mark.parametrize("words", NETWORKS)
 def test_an_exported_network_agrees_with_the_original_on_any_batch_and_size(name, kind, words):
     original = network(words)
@@ -93,7 +88,6 @@ def shapes_in(name: str, content: bytes) -> list[list[int]]:
     return [list(tensor.shape) for tensor in torch.export.load(BytesIO(content)).state_dict.values()]
 
 
-@not_measured
 def test_the_representation_head_is_not_in_the_file(name):
     original = network(SMALL)
     assert any(FEATURE_CHANNELS in weights.shape for weights in original.representation.parameters())
@@ -109,7 +103,6 @@ def test_a_wrapped_network_that_pads_its_images_is_exported_too(kind):
     assert compare(original, exported, random_images((32, 48))).is_small
 
 
-@not_measured
 def test_a_file_for_one_size_refuses_others(name, kind):
     exported = kind.run(written(name, SMALL, (64, 96)))
     assert exported(random_images((64, 96))[0]).shape == (1, 3, 64, 96)
@@ -117,7 +110,6 @@ def test_a_file_for_one_size_refuses_others(name, kind):
         exported(random_images((96, 64))[0])
 
 
-@not_measured
 def test_onnx_holds_class_names_and_colours_as_metadata_and_no_path_of_this_machine():
     onnxruntime = pytest.importorskip("onnxruntime", reason="runs ONNX files")
     pytest.importorskip("onnxscript", reason="writes ONNX files")
@@ -130,7 +122,6 @@ def test_onnx_holds_class_names_and_colours_as_metadata_and_no_path_of_this_mach
     assert b"recoseg/models" not in content
 
 
-@not_measured
 def test_a_torch_program_holds_class_names_and_no_path_of_this_machine():
     content = written("torch", SMALL, (64, 96))
     extra = {METADATA: ""}
