@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ORDER = [
-    "errors", "lookup", "words", "files", "typed_values", "records", "kept_memory", "seeds", "types",
+    "errors", "words", "lookup", "files", "typed_values", "records", "kept_memory", "seeds", "types",
     "distributed", "data", "splits", "augment", "loaders", "models", "losses", "methods", "evaluate",
     "predict", "export", "train", "figures", "report", "config", "builders", "experiments", "cli", "__main__",
     "__init__",
