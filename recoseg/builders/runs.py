@@ -9,7 +9,13 @@ import torch
 from torch import nn
 
 from recoseg.augment.colour import ColourJitter, GaussianBlur
-from recoseg.builders.data import build_dataset, build_split, require_two_classes, val_keys
+from recoseg.builders.data import (
+    build_dataset,
+    build_split,
+    require_training_labels,
+    require_two_classes,
+    val_keys,
+)
 from recoseg.builders.methods import build_contrast, build_method
 from recoseg.builders.models import build_starting_model
 from recoseg.builders.training import (
@@ -36,6 +42,7 @@ from recoseg.train.trainer import Trainer
 def new_run(config: RunConfig, path: Path, *, progress: Progress | None = None) -> Trainer:
     """A run in a new folder. Everything that can fail is built before the folder is made."""
     dataset = build_dataset(config.data)
+    require_training_labels(dataset)
     split = build_split(config.split, dataset, progress=progress)
     parts = build_parts(config, dataset, split)
     folder = RunFolder.create(path, config_yaml=to_yaml(config), split=split)

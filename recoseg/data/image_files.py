@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -73,8 +73,12 @@ def read_rgb(path: Path) -> NDArray[np.uint8]:
 
 def make_upright(image: Image.Image) -> None:
     """Turn it as viewers show it; with garbled EXIF data it stays as stored."""
-    with suppress(SyntaxError, struct.error, KeyError, TypeError):
+    try:
         ImageOps.exif_transpose(image, in_place=True)
+    except MemoryError:
+        raise
+    except Exception:  # what garbled data makes Pillow raise depends on where it is garbled
+        pass
 
 
 def read_label_pixels(path: Path) -> Pixels:

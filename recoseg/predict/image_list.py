@@ -63,7 +63,7 @@ def source_of(word: str) -> Source:
 
 def pattern_source(word: str) -> Source:
     """What the shell would make of it; folders among it are searched, files that are no images left out."""
-    matches = sorted({Path(match) for match in matching(Path(word).parts)})
+    matches = sorted({Path(match) for match in matching(Path(word).parts) if not leads_back(Path(match))})
     files = [file for match in matches for file in ([match] if match.is_file() else look_below(match).images)]
     images = [file for file in files if file.suffix.lower() in image_suffixes()]
     if not images:
@@ -82,6 +82,11 @@ def matching(parts: Sequence[str]) -> Iterator[str]:
     for start in glob(str(before)):  # noqa: PTH207
         for folder in look_below(Path(start)).folders:
             yield from matching([*Path(escape(str(folder))).parts, *(after or ["*"])])
+
+
+def leads_back(path: Path) -> bool:
+    """Whether it is a link to a folder in which it lies."""
+    return path.is_symlink() and real(path.parent).is_relative_to(real(path))
 
 
 def before_magic(parts: Sequence[str]) -> Iterator[str]:
@@ -124,6 +129,11 @@ def each_once(files: Sequence[Path]) -> list[Path]:
     for file in files:
         names.setdefault(places[file.parent] / file.name, {})[file] = None
     return [place if place in found else next(iter(found)) for place, found in names.items()]
+
+
+def real(path: Path) -> Path:
+    """Without links; one that leads to itself stays (`Path.resolve` raises there)."""
+    return Path(os.path.realpath(path))
 
 
 def located(path: Path) -> Path:

@@ -106,10 +106,11 @@ def test_imagenet_is_the_word_even_beside_a_folder_of_that_name(tmp_path, monkey
     source = build_model(section(), 3, seed=7).encoder
     torch.save(source.state_dict(), tmp_path / "w.pth")
     content = (tmp_path / "w.pth").read_bytes()
-    name = f"net-{hashlib.sha256(content).hexdigest()[:8]}.pth"
+    source_file = pretrained.Published("http://127.0.0.1:1/net.pth", hashlib.sha256(content).hexdigest())
+    name = source_file.file_name
     (tmp_path / "hub" / "checkpoints").mkdir(parents=True)
     (tmp_path / "hub" / "checkpoints" / name).write_bytes(content)
-    monkeypatch.setitem(pretrained.IMAGENET, "mobilenet_v2", f"http://127.0.0.1:1/{name}")
+    monkeypatch.setitem(pretrained.IMAGENET, "mobilenet_v2", source_file)
     model, lines = start(pretrained="imagenet")
     assert lines == [f"weights: {name}: all 306 tensors matched"]
     assert same(model.encoder, source)

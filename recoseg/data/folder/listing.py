@@ -103,9 +103,11 @@ def look_below(folder: Path, *, once: bool = True) -> Below:
     is never followed: there would be no end to it.
     """
     images, folders, left_out = [], [], []
+    if not folder.is_dir():
+        return Below([], [], [])
     above = {str(folder): frozenset(identity(parent) for parent in real(folder).parents)}
     seen: set[tuple[int, int]] = set()
-    waiting = [str(folder)] if folder.is_dir() else []
+    waiting = [str(folder)]
     while waiting:  # links wait for all that is not reached through them
         for place, names, files in os.walk(waiting.pop(0), onerror=raise_unreadable, followlinks=False):
             this = identity(place)

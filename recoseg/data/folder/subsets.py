@@ -85,9 +85,9 @@ def subset_problems(
         return []  # said already by the listing, and all below would follow from it
     problems = []
     if not any(listing.entries[key].labels for key in keys["train"]):
-        problems.append(
-            Problem(str(listing.root), "no training image has a label", "label some, or list others")
-        )
+        can_evaluate = any(listing.entries[key].labels for key in keys["val"])  # which is enough for some
+        what, remedy = "no training image has a label", "to train on it, label some, or list others"
+        problems.append(Problem(str(listing.root), what, remedy, fatal=not can_evaluate))
     if not keys["val"]:
         what = (
             "only one labelled image, but training and validation need one each"
