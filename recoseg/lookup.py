@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import TypeVar
 
 from recoseg.errors import UserError
+from recoseg.words import shortened
 
 Value = TypeVar("Value")
 
@@ -15,7 +16,7 @@ def lookup(table: Mapping[str, Value], name: str, *, what: str) -> Value:
     """`table[name]`, or a `UserError` that lists the names and the nearest one. `what` names the table."""
     if name in table:
         return table[name]
-    raise UserError(f"unknown {what} {name!r}{did_you_mean(name, table)}")
+    raise UserError(f"unknown {what} {shortened(repr(name))}{did_you_mean(name, table)}")
 
 
 def nearest_name(name: str, names: Sequence[str]) -> str | None:

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 ORDER = [
-    "errors", "lookup", "words", "files", "typed_values", "records", "kept_memory", "seeds", "types",
+    "errors", "words", "lookup", "files", "typed_values", "records", "kept_memory", "seeds", "types",
     "distributed", "data", "splits", "augment", "loaders", "models", "losses", "methods", "evaluate",
     "predict", "export", "train", "figures", "report", "config", "builders", "experiments", "cli", "__main__",
     "__init__",

@@ -16,7 +16,7 @@ from typing import NoReturn
 from recoseg.errors import UserError, is_shortage
 from recoseg.kept_memory import keep_freed_memory
 from recoseg.lookup import did_you_mean
-from recoseg.words import is_text, printable
+from recoseg.words import is_text, printable, shortened
 
 COMMANDS = {
     "demo": "recoseg.cli.demo",
@@ -52,7 +52,7 @@ class Parser(argparse.ArgumentParser):
     """argparse, with our one-line errors and no abbreviations of options."""
 
     def error(self, message: str) -> NoReturn:
-        raise UserError(f"{message}; see {self.prog} --help")
+        raise UserError(f"{shortened(message, 300)}; see {self.prog} --help")
 
 
 class Help(argparse.HelpFormatter):

@@ -89,7 +89,9 @@ def read_overrides(words: Sequence[str]) -> dict[str, object]:
     while remaining:
         word = remaining.pop(0)
         if not word.startswith("--"):
-            raise UserError(f"unexpected argument {word!r}; settings are given as --section.name value")
+            raise UserError(
+                f"unexpected argument {shortened(repr(word))}; settings are given as --section.name value"
+            )
         name, equals, text = word[2:].partition("=")
         if not equals:
             if not remaining or remaining[0].startswith("--"):
@@ -112,7 +114,8 @@ def as_section(name: str, value: object) -> object:
     if name == "data" and value not in names:
         if os.path.exists(value) or "/" in value:  # noqa: PTH110 (whatever was given)
             return {"name": "folder", "root": value}
-        raise UserError(f"data: there is no folder and no dataset {value!r}{did_you_mean(value, names)}")
+        given = shortened(repr(value))
+        raise UserError(f"data: there is no folder and no dataset {given}{did_you_mean(value, names)}")
     return {"name": value} if names and value.lower() not in NONE_WORDS else value
 
 

@@ -127,7 +127,7 @@ def parse_section(kind: Any, value: object, path: str) -> Any:
 
 
 def unknown_setting(kind: Any, key: str, path: str) -> str:
-    dotted = f"{path}.{key}" if path else key
+    dotted = shortened(f"{path}.{key}" if path else key)
     owner = f" of {path} {kind.name!r}" if path and hasattr(kind, "name") else ""
     # `--lr` is better answered by `optimiser.lr` than by the nearest section's name.
     elsewhere = [name for name in setting_names(kind) if name.split(".")[-1] == key]

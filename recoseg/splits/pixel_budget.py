@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from recoseg.errors import UserError
 from recoseg.types import IGNORE
+from recoseg.words import shortened
 
 if TYPE_CHECKING:
     from recoseg.splits.split_file import Point
@@ -45,9 +46,13 @@ class PixelBudget:
         except (ValueError, ZeroDivisionError):
             share = Fraction(0)
         if not percent or rest.strip() or share <= 0:
-            raise UserError(f"pixels: expected 1 or a percentage such as 1%, 5% or 25%, got {text!r}")
+            raise UserError(
+                f"pixels: expected 1 or a percentage such as 1%, 5% or 25%, got {shortened(repr(text))}"
+            )
         if share > 1:
-            raise UserError(f"pixels: a class has no more than 100% of its pixels, got {text!r}")
+            raise UserError(
+                f"pixels: a class has no more than 100% of its pixels, got {shortened(repr(text))}"
+            )
         return cls(share)
 
     def __str__(self) -> str:

@@ -18,6 +18,7 @@ from recoseg.splits.lists import listed_images
 from recoseg.splits.partitions import PARTITIONS, Partition
 from recoseg.splits.pixel_budget import PixelBudget, exact_number
 from recoseg.splits.split_file import LabelSplit
+from recoseg.words import shortened
 
 ALONE = {
     "partition": {"labelled_list", "unlabelled_list", "unlabelled", "pixels", "seed"},
@@ -175,5 +176,7 @@ def rounded_share(count: int, text: str, *, name: str) -> int:
     except (ValueError, ZeroDivisionError):
         share = Fraction(0)
     if rest.strip() or not 0 < share <= 1:
-        raise UserError(f"{name}: expected a share of the images such as 1/8, up to 1, got {text!r}")
+        raise UserError(
+            f"{name}: expected a share of the images such as 1/8, up to 1, got {shortened(repr(text))}"
+        )
     return max(1, math.floor(share * count + Fraction(1, 2)))

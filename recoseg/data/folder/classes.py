@@ -148,9 +148,10 @@ def read_json(path: Path) -> object:
 def each_field_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """A JSON object; of a field that is there twice, the first would be lost."""
     fields = dict(pairs)
-    for field in fields:
-        if sum(name == field for name, _ in pairs) > 1:
-            raise UserError(f"the field {field!r} is there twice; keep one of them")
+    if len(fields) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in fields if names.count(name) > 1)
+        raise UserError(f"the field {twice!r} is there twice; keep one of them")
     return fields
 
 
