@@ -216,7 +216,7 @@ def test_the_loss_falls_with_every_optimiser(name) -> None:
     images = torch.rand(2, 3, 32, 32, generator=generator)
     labels = (images[:, 0] > 0.5).long()
     losses = []
-    for _ in range(8):
+    for _ in range(16):
         logits = torch.nn.functional.interpolate(model(images).logits, (32, 32))
         loss = torch.nn.functional.cross_entropy(logits, labels)
         made.zero_grad()

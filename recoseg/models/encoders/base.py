@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
+from recoseg.errors import UserError
 from recoseg.models.layers import IMAGENET_MEAN, IMAGENET_STD
 
 
@@ -28,10 +29,10 @@ class Encoder(nn.Module, ABC):
     published_classifier: tuple[str, ...]
     """Beginnings of names in published weights: the ImageNet classifier, which no decoder needs."""
 
-    @abstractmethod
     def stages(self) -> list[list[nn.Module]]:
         """All layers in the order in which images pass them; each stage but the first begins with a stride,
         or with the dilation that stands in for one."""
+        raise UserError(f"{type(self).__name__} does not say what its stages are: none of them can be frozen")
 
     @abstractmethod
     def forward(self, images: Tensor) -> EncoderOutput:
