@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     adapt_to_terminal()
     try:
         code = dispatch(words, own_process=argv is None)
-        flush_output()
+        sys.stdout.flush()  # now, not when Python ends, where a disk that is full would be a traceback
         return code
     except KeyboardInterrupt as interrupt:
         print(f"\nrecoseg: {str(interrupt) or 'interrupted'}", file=sys.stderr)
@@ -80,6 +80,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.close()  # whoever read our output has gone: nothing to say, nobody to say it to
         return 1
     except (UserError, OSError, RuntimeError, MemoryError) as error:
+        if isinstance(error, OSError) and error.filename is None and output_is_broken():
+            error.filename = "output"
         told = one_line(error, words)
         if debug or told is None:
             raise
@@ -97,15 +99,15 @@ def adapt_to_terminal() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def flush_output() -> None:
-    """Now, not when Python ends: where it goes to a file on a full disk, that is then told in a line."""
+def output_is_broken() -> bool:
+    """Whether there is no writing to the output; it is given up then, lest Python try again when it ends."""
     try:
         sys.stdout.flush()
-    except OSError as error:
+        return False
+    except OSError:
         with suppress(OSError):
             sys.stdout.close()
-        error.filename = "output"
-        raise
+        return True
 
 
 def dispatch(words: list[str], *, own_process: bool) -> int:

@@ -131,11 +131,6 @@ def each_once(files: Sequence[Path]) -> list[Path]:
     return [place if place in found else next(iter(found)) for place, found in names.items()]
 
 
-def real(path: Path) -> Path:
-    """Without links; one that leads to itself stays (`Path.resolve` raises there)."""
-    return Path(os.path.realpath(path))
-
-
 def located(path: Path) -> Path:
     """Absolute, with links as they are: their names are the ones that people know."""
     return Path(os.path.normpath(path.absolute()))

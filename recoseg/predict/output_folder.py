@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from recoseg.types import ClassInfo
 LONGEST_JPEG = 65500
 JPEG_QUALITY = 90
 TEMPORARY = 64  # letters that the path of a file has more as long as it is not whole
+JPEG_END = b"\xff\xd9"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,11 +134,20 @@ class OutputFolder:
         prediction.save(files["labels"])
 
 
+def require_end(jpeg: Path) -> None:
+    """Pillow does not notice when the end of a file no longer fits onto the disk."""
+    with jpeg.open("rb") as file:
+        file.seek(-len(JPEG_END), os.SEEK_END)
+        if file.read() != JPEG_END:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 def write_overlay(path: Path, prediction: Prediction) -> None:
     is_jpeg = max(prediction.labels.shape) <= LONGEST_JPEG
     with whole_file(path if is_jpeg else path.with_suffix(".png")) as temporary:
         # Into a file by its name: so Pillow lets other threads run while it packs.
         if is_jpeg:
             prediction.overlay().save(temporary, "JPEG", quality=JPEG_QUALITY, subsampling=0)
+            require_end(temporary)
         else:
             prediction.overlay().save(temporary, "PNG")

@@ -119,12 +119,13 @@ class RunFolder:
         return folder
 
     def require_free(self) -> None:
+        if self.is_free():
+            return
         if self.is_run():
             raise UserError(
                 f"{self.path} already holds a run: go on with --resume {self.path}, or choose another --out"
             )
-        if not self.is_free():
-            raise UserError(f"{self.path} exists and is not an empty folder; choose another --out")
+        raise UserError(f"{self.path} exists and is not an empty folder; choose another --out")
 
     def is_free(self) -> bool:
         """Whether a run may begin there: there is nothing, or what `create` leaves when it dies half-way.
