@@ -32,8 +32,8 @@ from recoseg.errors import UserError
 from recoseg.types import ModelOutput
 
 WORDS = [
-    "", "-1", "0", "1.5", "nan", "inf", "1e308", "1e-320", "9" * 30, "9" * 5000, "²", "é[/red]", "x" * 300,
-    "/", "..", "none", "1e-99999999%", "1x1", "\x1b[31m", "p0", "photos", "run", "-",
+    "", "-1", "0", "1.5", "nan", "inf", "1e308", "1e-320", "9" * 30, "9" * 40, "9" * 5000, "²", "é[/red]",
+    "x" * 300, "/dev", "..", "none", "1e-99999999%", "1x1", "\x1b[31m", "p0", "photos", "run", "-",
 ]  # fmt: skip
 OTHERS = [
     None, True, [], [1, 2, 3], [10**400] * 2, {}, {"a": 1}, {"name": ["x"]}, 10**4000, -(10**400), math.nan,
