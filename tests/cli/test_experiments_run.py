@@ -34,10 +34,11 @@ def test_a_grid_is_done_and_a_finished_one_runs_nothing_again(recoseg, trial, in
 
 
 def test_a_run_that_another_command_trains_is_waited_for(
-    covered_children, recoseg, background, trial, in_process
+    covered_children, recoseg, background, trial, in_process, monkeypatch
 ) -> None:
     """Two grids may share runs."""
-    trial.last_longer(seconds=0.03)
+    monkeypatch.setattr("recoseg.experiments.execute.SECONDS_TO_NOTICE", 0.1)  # less than it takes
+    trial.last_longer()
     words = (*trial.words, "runs", "--only", "classmix")
     first = background(*words, quick=True)
     first.wait_for(lambda: trial.losses("classmix"))
