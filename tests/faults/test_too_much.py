@@ -17,6 +17,8 @@ import pytest
 import torch
 from PIL import Image, ImageFile
 
+from recoseg.splits.pixel_budget import PixelBudget
+
 pytestmark = pytest.mark.usefixtures("soon")
 
 CONFIG = "train --config c.yaml --out new"
@@ -153,6 +155,13 @@ SURVIVED = [
 @pytest.mark.parametrize(("name", "words", "says"), SURVIVED, ids=[row[0] for row in SURVIVED])
 def test_what_does_no_harm_is_done(name, words, says, survived):
     survived(nothing, words, says)
+
+
+def test_a_share_of_many_digits_is_counted_in_whole_numbers_that_do_not_overflow():
+    labels = np.zeros((1000, 1000), dtype=np.uint8)
+    for digits in ("33.333333333333333%", "33.333333333333333333333333333333%"):
+        shown = PixelBudget.parse(digits).visible(labels, [(0, 500, 500)]) == 0
+        assert shown.mean() == pytest.approx(1 / 3, abs=0.01)
 
 
 SHORT = {
