@@ -16,11 +16,13 @@ from safetensors.torch import load_file, save_file
 
 from recoseg.config import load, to_yaml
 from recoseg.data.folder import Folder
+from recoseg.data.list_files import list_text
 from recoseg.data.prepare import Resize, prepare
 from recoseg.errors import UserError
 from recoseg.evaluate.boundary import BoundaryCounter, BoundaryRule
 from recoseg.evaluate.distance import Distance
 from recoseg.predict.image_list import find_images
+from recoseg.splits.lists import KeyFinder
 from recoseg.types import IGNORE
 
 
@@ -36,7 +38,7 @@ def poison(world, value):
 
 
 NAN, INFINITY = float("nan"), float("inf")
-REFUSED = [
+REFUSED = [  # ./nowhere is where a command would end that begins to train in spite of the fault
     *(
         (f"{value} in weights, {words}", lambda w, value=value: poison(w, value), words, says)
         for says in ("run/weights.safetensors: holds numbers that are not finite",)
@@ -55,13 +57,13 @@ REFUSED = [
     (
         "a section twice in YAML",
         lambda w: (w.path / "a.yaml").write_text("train:\n  iterations: 3\ndata: scenes\ntrain: {seed: 1}\n"),
-        "train --config a.yaml",
+        "train --config a.yaml --data=./nowhere",
         "a.yaml, line 4: not valid YAML: the key 'train' is there twice, first in line 1",
     ),
     (
         "a setting twice in YAML",
         lambda w: (w.path / "a.yaml").write_text("train: {seed: 1, iterations: 3, seed: 1}\n"),
-        "train --config a.yaml",
+        "train --config a.yaml --data=./nowhere",
         "line 1: not valid YAML: the key 'seed' is there twice",
     ),
     (
@@ -73,31 +75,31 @@ REFUSED = [
     (
         "a number in place of a section, beside a setting of it",
         lambda w: (w.path / "a.yaml").write_text("train: 5\n"),
-        "train --config a.yaml --train.seed 3",
+        "train --config a.yaml --train.seed 3 --data=./nowhere",
         "train: expected settings as 'key: value', got 5",
     ),
     (
         "the same on the command line",
         lambda w: None,
-        "train --train 5 --train.seed 3",
+        "train --train 5 --train.seed 3 --data=./nowhere",
         "train: expected settings as 'key: value', got '5'",
     ),
     (
         "settings below one that has none",
         lambda w: (w.path / "a.yaml").write_text("optimiser: {lr: 1e-3}\n"),
-        "train --config a.yaml --optimiser.lr.low 3",
+        "train --config a.yaml --optimiser.lr.low 3 --data=./nowhere",
         "optimiser.lr: expected settings",
     ),
     (
         "a field twice in classes.json",
         lambda w: (w.photos / "classes.json").write_text('{"names": ["a", "b"], "names": ["b", "a"]}'),
-        "train --data photos",
+        "describe photos",
         "classes.json: the field 'names' is there twice",
     ),
     (
         "a seed of which a float has the first digits only",
         lambda w: None,
-        "train --train.seed 1e17",
+        "train --train.seed 1e17 --data=./nowhere",
         "train.seed: expected a whole number, got '1e17'",
     ),
 ]
@@ -163,6 +165,13 @@ def test_a_name_comes_back_from_the_list_that_we_wrote(odd_names, tmp_path, key,
     prepared = Folder(root=tmp_path / "prepared")
     assert prepared.keys("val") == (key,)
     assert sorted(prepared.keys("train")) == sorted([twin, "third"])
+
+
+def test_a_list_of_labelled_images_may_quote_them(tmp_path):
+    keys = [" a", "a", "x\\a", "x/a"]
+    for key in keys:
+        (tmp_path / "list.txt").write_text(list_text([key]))
+        assert KeyFinder(keys).find_all(tmp_path / "list.txt") == [key]
 
 
 LINES = [  # of lists that people, or earlier versions, wrote
