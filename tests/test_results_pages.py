@@ -77,5 +77,5 @@ def test_every_result_names_its_profile_and_all_that_it_depends_on(name) -> None
 def test_results_that_are_none_are_refused(tmp_path) -> None:
     file = tmp_path / "results.jsonl"
     file.write_text('{"profile": "small"}\n')
-    with pytest.raises(UserError, match=r"results.jsonl is not a file of results"):
+    with pytest.raises(UserError, match=r"results\.jsonl line 1: column is missing"):
         read_results(file)

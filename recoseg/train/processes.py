@@ -45,6 +45,8 @@ def processes(device: str) -> Iterator[None]:
         )
     on_gpu = device == "cuda" or (device == "auto" and torch.cuda.is_available())
     if on_gpu:
+        if not os.environ.get("LOCAL_RANK", "").isdecimal():
+            raise UserError("the environment has no LOCAL_RANK, the number of the GPU: start with torchrun")
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     meet("nccl" if on_gpu else "gloo")
     try:

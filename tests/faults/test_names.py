@@ -182,6 +182,7 @@ SURVIVED = [
     ("a run in Latin-1", moved("run", BYTES), "status .", r"caf\udce9 done"),
     ("a pipe for a lock", pipe("run/.lock"), "status run", "run done"),
     ("brackets of a run", moved("run", "[red]a[0]"), "status .", "[red]a[0] done"),
+    ("a run like a symbol", moved("run", "a:smile:b"), "status .", "a:smile:b done"),
     ("brackets of a run", moved("run", "[red]a[0]"), "report [red]a[0]", "[red]a[0]/report"),
     ("a closing bracket", moved("photos", "x[/red]/y"), "prepare folder x[/red]/y z[/red] --scale 1",
      "--data z[/red]"),
