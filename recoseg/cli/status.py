@@ -43,7 +43,10 @@ def run(arguments: argparse.Namespace) -> int:
     for folder in folders:
         try:
             table.add_row(*status(folder))
-        except (UserError, OSError) as error:
+        except UserError as error:
+            told = str(error)
+            troubles.append(error if str(folder.path) in told else UserError(f"{folder.path}: {told}"))
+        except OSError as error:
             troubles.append(error)
     if table.row_count:
         new_console().print(table)
