@@ -117,8 +117,8 @@ def require_room(config: RunConfig, *, needs_unlabelled: bool) -> None:
     there, needed = machine_bytes(), crops * height * width * PIXEL_BYTES
     if needed > there:
         raise UserError(
-            f"{crops} crops of {height}x{width} at a time take {needed / 1e9:.0f} GB, and this machine has "
-            f"{there / 1e9:.0f}: lower train.labelled_per_step or augment.crop, or raise "
+            f"{crops} crops of {height}x{width} at a time take {needed / 1e9:.3g} GB, and this machine has "
+            f"{there / 1e9:.3g}: lower train.labelled_per_step or augment.crop, or raise "
             "train.accumulate"
         )
 

@@ -6,6 +6,7 @@ Runs whose files cannot be read are named below it, with the reason; the exit co
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,7 +43,10 @@ def run(arguments: argparse.Namespace) -> int:
     for folder in folders:
         try:
             table.add_row(*status(folder))
-        except (UserError, OSError) as error:
+        except UserError as error:
+            told = str(error)
+            troubles.append(error if str(folder.path) in told else UserError(f"{folder.path}: {told}"))
+        except OSError as error:
             troubles.append(error)
     if table.row_count:
         new_console().print(table)
@@ -55,7 +59,8 @@ def find_runs(paths: list[Path]) -> list[RunFolder]:
 
     found: list[RunFolder] = []
     for path in paths:
-        parents = sorted(file.parent for file in path.glob("**/config.yaml"))
+        # Folders that cannot be listed are passed over, where glob would fall over some of them.
+        parents = sorted(Path(place) for place, _, names in os.walk(path) if "config.yaml" in names)
         below = [parent for parent in parents if RunFolder(parent).split.is_file()]
         if not below:
             raise UserError(f"no runs at {path}: give run folders, or a folder that holds some")

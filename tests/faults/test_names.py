@@ -14,6 +14,8 @@ import socket
 import pytest
 from rich.console import Console
 
+from recoseg.cli.main import main
+
 pytestmark = pytest.mark.usefixtures("soon")
 
 BYTES = os.fsdecode(b"caf\xe9")  # Latin-1, as from an old archive
@@ -182,6 +184,7 @@ SURVIVED = [
     ("a run in Latin-1", moved("run", BYTES), "status .", r"caf\udce9 done"),
     ("a pipe for a lock", pipe("run/.lock"), "status run", "run done"),
     ("brackets of a run", moved("run", "[red]a[0]"), "status .", "[red]a[0] done"),
+    ("a run like a symbol", moved("run", "a:smile:b"), "status .", "a:smile:b done"),
     ("brackets of a run", moved("run", "[red]a[0]"), "report [red]a[0]", "[red]a[0]/report"),
     ("a closing bracket", moved("photos", "x[/red]/y"), "prepare folder x[/red]/y z[/red] --scale 1",
      "--data z[/red]"),
@@ -213,6 +216,16 @@ def test_a_file_that_cannot_be_used_is_named_and_the_others_are_done(name, plant
 @pytest.mark.parametrize(("name", "plant", "words", "says"), SURVIVED, ids=ids(SURVIVED))
 def test_a_name_may_be_anything_that_can_be_written_down(name, plant, words, says, survived):
     survived(plant, words, says)
+
+
+def test_a_run_whose_settings_are_wrong_is_named_among_others(world, capsys):
+    shutil.copytree(world.run, world.path / "other")
+    config = world.path / "other" / "config.yaml"
+    config.write_text(config.read_text().replace("lr: 0.0025", "lr: -1"))
+    assert main(["status", "."]) == 1
+    shown = capsys.readouterr()
+    assert shown.err == "recoseg: other: optimiser.lr: must be above 0, got -1\n"
+    assert "run " in shown.out
 
 
 def test_one_name_that_is_too_long_costs_no_other_image_its_results(world, told):

@@ -17,6 +17,9 @@ import pytest
 import torch
 from PIL import Image, ImageFile
 
+from recoseg.splits.pixel_budget import PixelBudget
+from recoseg.train.memory import machine_bytes
+
 pytestmark = pytest.mark.usefixtures("soon")
 
 CONFIG = "train --config c.yaml --out new"
@@ -97,8 +100,6 @@ REFUSED = [
     ("a billion images a step", nothing, f"{TRAIN} --train.labelled_per_step 1000000000",
      "must be at most 65536"),
     ("as many without labels", nothing, f"{TEACHER} --train.unlabelled_per_step 1000000000", "at most 65536"),
-    ("large crops, and many", nothing, f"{TRAIN} --augment.crop 16384 --train.labelled_per_step 6000",
-     "6000 crops of 16384x16384 at a time take 32212 GB, and this machine has"),
     ("a million processes", nothing, f"{TRAIN} --train.workers 1000000",
      "train.workers: must be at most 256"),
     ("a million processes to check", nothing, "check photos --workers 1000000",
@@ -153,6 +154,20 @@ SURVIVED = [
 @pytest.mark.parametrize(("name", "words", "says"), SURVIVED, ids=[row[0] for row in SURVIVED])
 def test_what_does_no_harm_is_done(name, words, says, survived):
     survived(nothing, words, says)
+
+
+def test_crops_of_a_step_that_no_memory_holds_are_refused_before_the_run_begins(refused, monkeypatch):
+    monkeypatch.setattr("recoseg.builders.training.machine_bytes", lambda: 10**8)
+    says = "10 crops of 800x800 at a time take 0.128 GB, and this machine has 0.1"
+    refused(nothing, f"{TRAIN} --augment.crop 800 --train.labelled_per_step 10", says)
+    assert machine_bytes() > 10**8
+
+
+def test_a_share_of_many_digits_is_counted_in_whole_numbers_that_do_not_overflow():
+    labels = np.zeros((1000, 1000), dtype=np.uint8)
+    for digits in ("33.333333333333333%", "33.333333333333333333333333333333%"):
+        shown = PixelBudget.parse(digits).visible(labels, [(0, 500, 500)]) == 0
+        assert shown.mean() == pytest.approx(1 / 3, abs=0.01)
 
 
 SHORT = {
