@@ -314,7 +314,8 @@ def test_a_terminal_that_is_closed_leaves_a_state_to_go_on_from(world):
 
 
 TERMINAL = """
-import fcntl, sys, termios
+import fcntl, signal, sys, termios
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as a shell leaves it, also where these tests run under nohup
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # as a shell's: closing it ends the session
 from recoseg.cli.main import main
 sys.exit(main())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -23,6 +24,15 @@ def test_the_first_signal_is_noted_and_the_second_ends_at_once(number) -> None:
     assert [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)] == handlers
 
 
+@pytest.fixture
+def terminal() -> Iterator[None]:
+    """SIGHUP as a shell leaves it, also where these tests run under nohup, which ignores it."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("terminal")
 def test_a_closed_terminal_asks_and_never_insists() -> None:
     """The kernel and the shell both tell of it."""
     before = signal.getsignal(signal.SIGHUP)
