@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 from recoseg.errors import UserError
 from recoseg.typed_values import WrongFieldError, check_of
+
+HALVES = re.compile(r"\\u[dD][89a-fA-F]")
+"""How JSON in ASCII spells the halves of characters that need two."""
 
 
 def read_record(path: Path, kind: Any, *, what: str, remedy: str) -> Any:
@@ -67,8 +71,11 @@ def parsed(content: bytes | str) -> Any:
     """JSON as plain values; a ValueError says in words what is wrong with it."""
     try:
         text = content.decode() if isinstance(content, bytes) else content
-        return json.loads(text, object_pairs_hook=without_repeats)
-    except UnicodeDecodeError:
+        value = json.loads(text, object_pairs_hook=without_repeats)
+        if HALVES.search(text):  # two of them are a character, one cannot be written down again
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
+    except UnicodeError:
         raise ValueError("not UTF-8 text") from None
     except RecursionError:
         raise ValueError("nested too deep") from None

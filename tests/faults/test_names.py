@@ -15,6 +15,7 @@ import pytest
 from rich.console import Console
 
 from recoseg.cli.main import main
+from recoseg.records import parsed
 
 pytestmark = pytest.mark.usefixtures("soon")
 
@@ -123,7 +124,8 @@ REFUSED = [
     ("an end of text in a setting", settings('data: {name: folder, root: "photos\\0"}'),
      "train --config c.yaml", "data.root"),
     ("half a character in a split", lambda w: (w.run / "split.json").write_text(
-        (w.run / "split.json").read_text().replace("p1", r"p1\ud800")), "train --resume run", r"p1\ud800"),
+        (w.run / "split.json").read_text().replace("p1", r"p1\ud800")), "train --resume run",
+     "split.json: not UTF-8"),
     ("a list that leads round", link("photos/val.txt", "val.txt"), TRAIN, "photos/val.txt"),
     ("a list that leads nowhere", link("photos/val.txt", "gone.txt"), TRAIN, "photos/val.txt"),
     ("classes that lead nowhere", link("photos/classes.json", "gone.json"), TRAIN, "classes.json"),
@@ -216,6 +218,13 @@ def test_a_file_that_cannot_be_used_is_named_and_the_others_are_done(name, plant
 @pytest.mark.parametrize(("name", "plant", "words", "says"), SURVIVED, ids=ids(SURVIVED))
 def test_a_name_may_be_anything_that_can_be_written_down(name, plant, words, says, survived):
     survived(plant, words, says)
+
+
+def test_json_of_ours_may_hold_whole_characters_only():
+    assert parsed(r'{"a\ud83d\ude00": ["\\ud83d", "caf\u00e9"]}') == {"a😀": [r"\ud83d", "café"]}
+    for half in (r'["\ud83d"]', r'{"\ude00": 1}', r'"\ud83d\ud83d\ude00"'):
+        with pytest.raises(ValueError, match="not UTF-8 text"):
+            parsed(half)
 
 
 def test_a_run_whose_settings_are_wrong_is_named_among_others(world, capsys):
