@@ -31,6 +31,8 @@ from matplotlib.figure import Figure
 from recoseg.errors import UserError
 from recoseg.train.sixteen_bits import require_sixteen_bits
 
+# What processes of other folders measure of coverage lies where it is looked for.
+os.environ.setdefault("COVERAGE_FILE", str(Path(".coverage").resolve()))
 sys.dont_write_bytecode = False
 torch.set_num_threads(1)
 settings.register_profile("recoseg", deadline=None, max_examples=50, derandomize=True)

@@ -18,6 +18,7 @@ from torch import Tensor
 from recoseg.builders.data import build_dataset, build_split
 from recoseg.builders.runs import build_parts
 from recoseg.config import load
+from recoseg.train import processes
 from recoseg.train.part_means import PartMeans
 from recoseg.train.processes import agree, by_first, from_first, in_parallel, is_first, share_buffers
 from recoseg.train.run_folder import RunFolder
@@ -100,11 +101,24 @@ def agreements(process: int) -> dict[str, Any]:
         "agree": [agree(flag, torch.device("cpu")) for flag in (process == 1, False)],
         "from first": from_first(f"text of {process}"),
         "by first": by_first(lambda: f"done by {process}"),
+        "if it fails": if_the_first_fails(),
         "is first": is_first(),
         "buffers": norm.running_mean,
         "saved sums": saved,
         "means": (means.take(), resumed.take()),
     }
+
+
+def if_the_first_fails() -> str:
+    """How each of two processes ends then."""
+    processes.SECONDS_TO_SAY_WHY = 0.0
+    try:
+        by_first(lambda: 1 // 0)
+    except ZeroDivisionError:
+        return "says why"
+    except SystemExit as end:
+        return f"ends with {end.code}"
+    return "goes on"
 
 
 @pytest.fixture(scope="module")
@@ -165,6 +179,7 @@ def test_processes_agree_when_one_of_them_says_so(found) -> None:
 def test_the_first_process_decides_and_does_what_is_done_once(found) -> None:
     assert [process["from first"] for process in found] == ["text of 0"] * 2
     assert [process["by first"] for process in found] == ["done by 0", None]
+    assert [process["if it fails"] for process in found] == ["says why", "ends with 1"]
     assert [process["is first"] for process in found] == [True, False]
     assert [process["buffers"].tolist() for process in found] == [[1, 1]] * 2
 
