@@ -29,6 +29,8 @@ TIMEOUT = timedelta(minutes=30)
 
 SECONDS_TO_SAY_WHY = 10.0
 
+_groups: list[object] = []
+
 
 @contextmanager
 def processes(device: str) -> Iterator[None]:
@@ -58,6 +60,9 @@ def processes(device: str) -> Iterator[None]:
             f"process {rank()} lost the others: one of them has ended, and said why if it could"
         ) from error
     finally:
+        # Kept until this process ends. Freed with a traceback that holds the network, a group waits for its
+        # threads, and one of them may wait for Python to let go of a tensor: for ever.
+        _groups.append(torch.distributed.group.WORLD)
         torch.distributed.destroy_process_group()
 
 

@@ -162,7 +162,7 @@ def test_an_interrupted_grid_goes_on_to_the_end_that_it_would_have_had(
 
 def test_a_second_ctrl_c_ends_at_once(background, trial) -> None:
     trial.last_longer(seconds=60)
-    run = background(*trial.words, "runs", "--only", "supervised")
+    run = background(*trial.words, "runs", "--only", "supervised", quick=True)
     run.wait_for(lambda: trial.holder("supervised") is not None)
     child = trial.holder("supervised")
     os.kill(run.process.pid, signal.SIGINT)

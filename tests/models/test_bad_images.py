@@ -100,3 +100,8 @@ def test_the_check_leaves_no_trace_in_an_exported_graph() -> None:
     assert torch.equal(exported.module()(images), images + 1)
     with pytest.raises(UserError, match="images of 32x48 pixels"):
         Checked()(images)
+
+
+def test_while_a_network_is_compiled_the_check_looks_at_nothing(monkeypatch) -> None:
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    require_images(torch.zeros(1), smallest=4)
