@@ -1,7 +1,23 @@
-"""The one error that means "the user can mend this"; the command line prints it as a single line."""
+"""The one error that means "the user can mend this", and how to tell that memory ran out."""
 
 from __future__ import annotations
+
+import errno
 
 
 class UserError(ValueError):
     """A mistake in what was given to us: the message says what was given, what is allowed, what to do."""
+
+
+SHORTAGE = (
+    "out of memory", "not enough memory", "allocate memory", "bad_alloc", "size calculation overflowed",
+    "start new thread",
+)  # fmt: skip
+"""What those say who have no error of their own for it: PyTorch on a CPU, Pillow, threads."""
+
+
+def is_shortage(error: BaseException) -> bool:
+    """Whether memory was asked for in vain."""
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        return True
+    return not isinstance(error, UserError) and any(words in str(error) for words in SHORTAGE)

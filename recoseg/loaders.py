@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from multiprocessing import resource_tracker
 from typing import Any, TypeVar
 
 import torch
@@ -20,6 +19,11 @@ from torch.utils.data import Dataset as TorchDataset
 
 from recoseg.augment.geometry import RandomCrop
 from recoseg.data.base import Dataset
+from recoseg.data.worker_processes import (
+    children_ignore_current_folder,
+    end_with_parent,
+    silent_orphans,
+)
 from recoseg.errors import UserError
 from recoseg.seeds import numpy_generator, permutation
 from recoseg.types import IGNORE, Batch, Sample
@@ -162,11 +166,11 @@ class Pieces(TorchDataset[Pair | UserError]):
             sampler=range(start * self.parts, stop * self.parts),
             num_workers=workers,
             multiprocessing_context="spawn" if workers else None,
-            worker_init_fn=leave_group if workers else None,
+            worker_init_fn=begin_loading if workers else None,
             pin_memory=pin,
             generator=torch.Generator(),  # keeps the loader from drawing its base seed from the global state
         )
-        with children_deaf_to_ctrl_c():
+        with children_ignore_current_folder(), silent_orphans(), children_deaf_to_ctrl_c():
             pairs = iter(loader)
         try:
             for pair in pairs if workers else loaded_ahead(pairs):
@@ -179,8 +183,10 @@ class Pieces(TorchDataset[Pair | UserError]):
 
 @contextmanager
 def children_deaf_to_ctrl_c() -> Iterator[None]:
-    """For processes started within it: a run that is to end still needs the images of its last iteration."""
-    resource_tracker.ensure_running()  # or the first such process starts it, which unblocks signals
+    """For processes started within it: a run that is to end still needs the images of its last iteration.
+
+    The tracker of resources must run already: started here, it would unblock signals.
+    """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # children inherit what is blocked
     try:
         yield
@@ -188,12 +194,14 @@ def children_deaf_to_ctrl_c() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def leave_group(worker: int) -> None:
-    """For the same reason: torchrun and clusters send SIGTERM to a whole group of processes.
+def begin_loading(worker: int) -> None:
+    """The start of a loading process, which ends with its run, and not before.
 
-    It cannot be blocked as well, since it is also how the run itself ends a loading process.
+    torchrun and clusters send SIGTERM to a whole group of processes, so it leaves that. SIGTERM cannot be
+    blocked as well, since it is also how the run itself ends a loading process.
     """
     os.setpgid(0, 0)
+    end_with_parent()
 
 
 def loaded_ahead(items: Iterable[Item], depth: int = 2) -> Iterator[Item]:

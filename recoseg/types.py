@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from recoseg.errors import UserError
+from recoseg.words import is_text
 
 IGNORE = 255
 """The label of a pixel that has none: on disk, in tensors, for void, padding and hidden labels alike."""
@@ -32,6 +33,9 @@ class ClassInfo:
         if len(set(self.names)) != len(self.names):
             repeated = sorted({n for n in self.names if self.names.count(n) > 1})
             raise UserError(f"class names must differ; repeated: {', '.join(repeated)}")
+        for name in self.names:
+            if not is_text(name):
+                raise UserError(f"the class name {name!r} is not text that can be written down; rename it")
 
     def __len__(self) -> int:
         return len(self.names)

@@ -7,9 +7,10 @@ from functools import cache
 from pathlib import Path
 
 ORDER = [
-    "errors", "lookup", "words", "files", "kept_memory", "seeds", "types", "distributed", "data", "splits",
-    "augment", "loaders", "models", "losses", "methods", "evaluate", "predict", "export", "train", "figures",
-    "report", "config", "builders", "experiments", "cli", "__main__", "__init__",
+    "errors", "words", "lookup", "files", "typed_values", "records", "kept_memory", "seeds", "types",
+    "distributed", "data", "splits", "augment", "loaders", "models", "losses", "methods", "evaluate",
+    "predict", "export", "train", "figures", "report", "config", "builders", "experiments", "cli", "__main__",
+    "__init__",
 ]  # fmt: skip
 PACKAGE = Path(__file__).parents[1] / "recoseg"
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -62,6 +63,14 @@ def test_every_file_says_what_it_is_and_stays_small() -> None:
 def test_only_trainer_and_evaluator_choose_where_tensors_live() -> None:
     """A `.cuda()` anywhere would tie us to one kind of device."""
     assert not [path for path in FILES if ".cuda()" in path.read_text(encoding="utf-8")]
+
+
+def test_what_commands_print_goes_through_one_console() -> None:
+    """Rich takes square brackets in the names of images, classes and runs for markup unless told not to."""
+    makers = [
+        path for path in FILES if part_of(path) == "cli" and " Console(" in path.read_text(encoding="utf-8")
+    ]
+    assert [path.name for path in makers] == ["terminal.py"]
 
 
 def test_the_order_check_sees_an_import_that_points_the_wrong_way(tmp_path: Path) -> None:

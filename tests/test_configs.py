@@ -41,6 +41,12 @@ def test_there_are_shipped_configs() -> None:
 TO_BUILDERS = {"mix"}
 """Settings of which a builder makes an object that the class takes: `mix` becomes a part of the view."""
 
+OF_THE_DATA = {"class_weights"}
+"""Keywords that are no setting: a builder finds them in the data."""
+
+AUTOMATIC = {"decay": 0.99, "supervised_start": 0, "ramp": 0}
+"""Settings that are none, and follow from the iterations of a run: what a class that knows of no run has."""
+
 
 def keyword_defaults(constructor) -> dict[str, object]:
     parameters = inspect.signature(constructor).parameters.values()
@@ -53,18 +59,20 @@ def test_settings_are_the_keywords_of_the_class_with_the_same_defaults(section, 
     assert set(options) == set(table)
     for name, option in options.items():
         known = keyword_defaults(table[name])
+        known = {keyword: default for keyword, default in known.items() if keyword not in OF_THE_DATA}
         settings = {f.name: f.default for f in fields(option) if f.name not in {"name", *TO_BUILDERS}}
         assert set(settings) == set(known), name
         for setting, default in settings.items():
             if known[setting] is not inspect.Parameter.empty:
-                assert default == known[setting], (name, setting)
+                alone = AUTOMATIC.get(setting, default) if default is None else default
+                assert alone == known[setting], (name, setting)
 
 
 def test_the_networks_settings_are_its_keywords_too() -> None:
     known = keyword_defaults(DeepLabV3Plus)
     option = members(get_type_hints(RunConfig)["model"])["deeplab_v3_plus"]
     settings = {f.name: f.default for f in fields(option)}
-    for name in ("decoder_width", "separable", "dropout"):
+    for name in ("decoder_width", "separable", "dropout", "pooling_norm"):
         assert settings[name] == known[name]
 
 
@@ -73,4 +81,6 @@ def test_the_contrasts_settings_are_the_keywords_of_loss_and_term() -> None:
     del known["contrast"]
     settings = {f.name: f.default for f in fields(ContrastSettings) if f.name != "name"}
     assert settings.pop("feature_channels") == 256  # the network's; the paper's dimension m
+    assert settings.pop("ramp") is None
+    assert known.pop("ramp") == AUTOMATIC["ramp"]
     assert settings == known

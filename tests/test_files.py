@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 
 import pytest
 
@@ -38,8 +39,18 @@ def test_a_file_that_is_filled_part_by_part_appears_when_it_is_whole(tmp_path) -
         with temporary.open("ab") as file:
             file.write(b" and half")
     assert path.read_bytes() == b"half and half"
-    assert path.stat().st_mode & 0o777 == 0o644
     assert [p.name for p in tmp_path.iterdir()] == ["a.bin"]
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o002, 0o664), (0o077, 0o600)])
+def test_a_file_has_the_rights_that_the_umask_leaves(tmp_path, umask, mode) -> None:
+    before = os.umask(umask)
+    try:
+        write_whole(tmp_path / "a.txt", "new")
+        write_whole(tmp_path / "a.txt", "again")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a.txt").stat().st_mode) == mode
 
 
 def test_a_file_whose_filling_fails_leaves_nothing(tmp_path) -> None:

@@ -19,7 +19,8 @@ class ColourJitter:
     """Brightness, contrast, saturation and hue, as one 3x3 colour matrix for each image.
 
     The four act in this order with one clamp at the end, and the hue is turned in YIQ space instead of HSV:
-    a single small matrix product, which a GPU and a CPU both do in one pass. The strengths are the paper's.
+    a single small matrix product, which a GPU and a CPU both do in one pass. Ranges are the paper's, times
+    `strength`.
     """
 
     probability: float = 0.8
@@ -27,16 +28,17 @@ class ColourJitter:
     contrast: float = 0.25
     saturation: float = 0.25
     hue: float = 0.25
+    strength: float = 1.0
 
     def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
         """(B, 3, H, W) in [0, 1] -> the same. `generator` is a CPU one; the images may be anywhere."""
         count = images.shape[0]
         uniform = torch.rand(5, count, generator=generator)  # (5, B)
         on = (uniform[4] < self.probability).float()
-        spread = torch.tensor([self.brightness, self.contrast, self.saturation])[:, None]
+        spread = self.strength * torch.tensor([self.brightness, self.contrast, self.saturation])[:, None]
         factors = 1 + on * spread * (2 * uniform[:3] - 1)
         brightness, contrast, saturation = factors.to(images.device, images.dtype)
-        angle = 2 * torch.pi * self.hue * on * (2 * uniform[3] - 1)
+        angle = 2 * torch.pi * self.strength * self.hue * on * (2 * uniform[3] - 1)
         colour = hue_matrices(angle).to(images.device, images.dtype) @ saturation_matrices(
             saturation
         )  # (B, 3, 3)

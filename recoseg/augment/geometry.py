@@ -33,14 +33,22 @@ class RandomCrop:
 
     An image smaller than the crop is padded at the bottom and right: by reflection, its labels by IGNORE.
     With `sparse` labels are moved as points: a labelled pixel inside the crop stays one labelled pixel.
+    With `rare`, so many of all crops are placed where they show a class that is drawn by `class_weights` (K,)
+    among those of the image: rare classes are seen more often than by chance.
     """
 
     size: tuple[int, int]
     scale: tuple[float, float] = (1.0, 1.0)
     flip: float = 0.5
     sparse: bool = False
+    rare: float = 0.0
+    class_weights: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
+        if not 0 <= self.rare <= 1:
+            raise UserError(
+                f"the share of crops around rare classes lies between 0 and 1, not at {self.rare:g}"
+            )
         if min(self.size) < 1:
             raise UserError(f"crop size must be positive, got {self.size[0]}x{self.size[1]}")
         if not 0 < self.scale[0] <= self.scale[1]:
@@ -50,11 +58,32 @@ class RandomCrop:
         self, image: Tensor, labels: Tensor, generator: np.random.Generator
     ) -> tuple[Tensor, Tensor, Tensor]:
         """(3, H, W) and (H, W) uint8 -> the same of the crop's size, and where it shows the image, bool."""
-        window = self.draw_window(image.shape[1], image.shape[2], generator)
+        shown = self.draw_pixel(labels, generator) if self.rare else None
+        window = self.draw_window(image.shape[1], image.shape[2], generator, shown)
         cropped = cut_labels(labels, window, self.size, sparse=self.sparse)
         return cut_image(image, window, self.size), cropped, shown_pixels(window, self.size)
 
-    def draw_window(self, height: int, width: int, generator: np.random.Generator) -> Window:
+    def draw_pixel(self, labels: Tensor, generator: np.random.Generator) -> tuple[int, int] | None:
+        """Row and column of a pixel that the crop is to show; None where any place will do."""
+        if generator.random() >= self.rare:
+            return None
+        flat = labels.numpy().ravel()
+        present = np.bincount(flat, minlength=IGNORE + 1)[: len(self.class_weights)] > 0
+        weights = present * np.array(self.class_weights)
+        if weights.sum() == 0:  # no label at all
+            return None
+        places = np.flatnonzero(flat == generator.choice(len(weights), p=weights / weights.sum()))
+        row, column = divmod(int(places[generator.integers(len(places))]), labels.shape[1])
+        return row, column
+
+    def draw_window(
+        self,
+        height: int,
+        width: int,
+        generator: np.random.Generator,
+        shown: tuple[int, int] | None = None,
+    ) -> Window:
+        """A window of an image of that size; one that holds the pixel `shown`, if there is one."""
         scale = generator.uniform(*self.scale)
         # The part of the source that fills the crop at this scale, or all there is of it.
         box = [
@@ -62,9 +91,13 @@ class RandomCrop:
             for source, crop in zip((height, width), self.size, strict=True)
         ]
         target = [min(crop, max(1, round(side * scale))) for side, crop in zip(box, self.size, strict=True)]
+        first, last = [0, 0], [height - box[0], width - box[1]]
+        if shown is not None:
+            first = [max(0, place - side + 1) for place, side in zip(shown, box, strict=True)]
+            last = [min(most, place) for most, place in zip(last, shown, strict=True)]
         return Window(
-            top=int(generator.integers(height - box[0] + 1)),
-            left=int(generator.integers(width - box[1] + 1)),
+            top=int(generator.integers(first[0], last[0] + 1)),
+            left=int(generator.integers(first[1], last[1] + 1)),
             height=box[0],
             width=box[1],
             target_height=target[0],

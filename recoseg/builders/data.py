@@ -63,6 +63,19 @@ def val_keys(dataset: Dataset) -> list[str]:
     return keys
 
 
+def require_training_labels(dataset: Dataset) -> None:
+    """Data may be there to evaluate on alone."""
+    keys = dataset.keys("train")
+    if not any(dataset.has_labels(key) for key in keys):
+        there = (
+            f"none of its {len(keys)} training images has a label" if keys else "it has no training images"
+        )
+        raise UserError(
+            f"{dataset.name}: {there}, so there is nothing to learn from; add labelled ones "
+            "(docs/datasets.md, docs/own_data.md), or only evaluate on it"
+        )
+
+
 def require_two_classes(dataset: Dataset) -> None:
     if len(dataset.classes) < 2:
         only = dataset.classes.names[0]

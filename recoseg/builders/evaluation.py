@@ -69,12 +69,17 @@ class Exam:
 
 
 def build_exam(
-    folder: RunFolder, *, weights: str = "last", data_words: Sequence[str] = (), subset: str = "val"
+    folder: RunFolder,
+    *,
+    weights: str = "last",
+    data_words: Sequence[str] = (),
+    subset: str = "val",
+    trust: bool = False,
 ) -> Exam:
     """`data_words` are settings such as --data FOLDER that replace the run's own data."""
     if subset not in SUBSETS:
         raise UserError(f"unknown subset {subset!r}{did_you_mean(subset, SUBSETS)}")
-    trained = trained_network(folder, weights=weights)
+    trained = trained_network(folder, weights=weights, trust=trust)
     config = load(folder.config, data_words)
     dataset = build_dataset(config.data)
     require_same_classes(trained.classes, dataset.classes)

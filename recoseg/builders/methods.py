@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from recoseg.augment.colour import ColourJitter, GaussianBlur
 from recoseg.augment.mix import MIXES
 from recoseg.augment.strong import StrongView
 from recoseg.builders.section import keywords
-from recoseg.config.method_settings import ContrastSettings, MeanTeacherMethod, S4GANMethod, SupervisedMethod
+from recoseg.config.method_settings import ContrastSettings
 from recoseg.config.settings import RunConfig
 from recoseg.losses.regional_contrast import RegionalContrast
 from recoseg.methods.base import Method
@@ -22,30 +22,29 @@ from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
 from recoseg.seeds import seed_for
 
-OWN_OF_TERM = ("weight", "trust_above", "own_label_above")
+Settings = dict[str, Any]
+OWN_OF_TERM = ("weight", "trust_above", "own_label_above", "ramp")
 
 
-def build_method(config: RunConfig, student: nn.Module, num_classes: int) -> Method:
-    return BUILDERS[config.method.name](config.method, config, student, num_classes)
-
-
-def build_supervised(
-    section: SupervisedMethod, config: RunConfig, student: nn.Module, num_classes: int
+def build_method(
+    config: RunConfig, student: nn.Module, num_classes: int, *, class_weights: Tensor | None = None
 ) -> Method:
-    return Supervised(student, **keywords(section))
+    settings = {**keywords(config.method), "class_weights": class_weights}
+    return BUILDERS[config.method.name](config, student, num_classes, settings)
 
 
-def build_mean_teacher(
-    section: MeanTeacherMethod, config: RunConfig, student: nn.Module, num_classes: int
-) -> Method:
-    settings = keywords(section)
+def build_supervised(config: RunConfig, student: nn.Module, num_classes: int, settings: Settings) -> Method:
+    return Supervised(student, **settings)
+
+
+def build_mean_teacher(config: RunConfig, student: nn.Module, num_classes: int, settings: Settings) -> Method:
     return MeanTeacher(student, build_view(config, settings.pop("mix")), **settings)
 
 
-def build_s4gan(section: S4GANMethod, config: RunConfig, student: nn.Module, num_classes: int) -> Method:
+def build_s4gan(config: RunConfig, student: nn.Module, num_classes: int, settings: Settings) -> Method:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed_for(config.train.seed, "discriminator"))
-        return S4GAN(student, build_view(config, "none"), num_classes, **keywords(section))
+        return S4GAN(student, build_view(config, "none"), num_classes, **settings)
 
 
 def build_view(config: RunConfig, mix: str) -> StrongView:
@@ -54,7 +53,7 @@ def build_view(config: RunConfig, mix: str) -> StrongView:
     return StrongView(
         scale=augment.scale,
         mix=MIXES[mix],
-        jitter=ColourJitter(probability=augment.jitter),
+        jitter=ColourJitter(probability=augment.jitter, strength=augment.jitter_strength),
         blur=GaussianBlur(probability=augment.blur),
         flip=augment.flip,
     )

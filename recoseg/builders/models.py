@@ -22,7 +22,7 @@ from recoseg.models.deeplab_v2 import DeepLabV2
 from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
 from recoseg.models.encoders import ENCODERS, Encoder
 from recoseg.models.factory import network_from_factory
-from recoseg.models.frozen_batch_norm import freeze_batch_norm
+from recoseg.models.freezing import freeze_batch_norm, freeze_stages
 from recoseg.models.pretrained import load_pretrained
 from recoseg.models.representation import with_representation
 from recoseg.models.transformers_network import transformers_network, transformers_normalise
@@ -65,6 +65,11 @@ def build_starting_model(
         pretrained=section.weights is None and not resumed,
     )
     lines = [] if resumed else [f"weights: {report}" for report in starting_weights(section, model)]
+    if isinstance(section, DeepLabModel) and section.frozen_stages:
+        encoder = model.get_submodule("encoder")
+        assert isinstance(encoder, Encoder)
+        freeze_stages(encoder, section.frozen_stages)
+        lines.append(f"frozen:  the first {section.frozen_stages} stages of the encoder")
     if section.frozen_batch_norm != "none":
         lines.append(f"frozen:  {freeze_batch_norm(model, section.frozen_batch_norm)} BatchNorm layers")
     return model, lines
@@ -98,7 +103,19 @@ def build_deeplab_v3_plus(
         decoder_width=section.decoder_width,
         separable=section.separable,
         dropout=section.dropout,
+        rates=rates_of(section),
+        pooling_norm=section.pooling_norm,
     )
+
+
+def rates_of(section: DeepLabV3PlusModel) -> list[int] | None:
+    """The dilations that are given as numbers; none for the paper's. A config that is loaded has no `fit`."""
+    if section.rates == "paper":
+        return None
+    numbers = section.rates.split(",")
+    if not all(number.strip().isdecimal() and 0 < int(number) <= 1000 for number in numbers):
+        raise UserError(f"model.rates: expected paper, fit, or numbers such as 3,6,9, got {section.rates!r}")
+    return [int(number) for number in numbers]
 
 
 def build_deeplab_v2(

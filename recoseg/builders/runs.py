@@ -9,7 +9,14 @@ import torch
 from torch import nn
 
 from recoseg.augment.colour import ColourJitter, GaussianBlur
-from recoseg.builders.data import build_dataset, build_split, cache_folder, require_two_classes, val_keys
+from recoseg.builders.data import (
+    build_dataset,
+    build_split,
+    cache_folder,
+    require_training_labels,
+    require_two_classes,
+    val_keys,
+)
 from recoseg.builders.methods import build_contrast, build_method
 from recoseg.builders.models import build_starting_model
 from recoseg.builders.training import (
@@ -18,6 +25,7 @@ from recoseg.builders.training import (
     build_selection,
     choose_device,
     choose_workers,
+    class_weights,
 )
 from recoseg.config.describe import describe_method, describe_model
 from recoseg.config.load import flat, to_yaml
@@ -37,6 +45,7 @@ from recoseg.train.trainer import Trainer
 def new_run(config: RunConfig, path: Path, *, progress: Progress | None = None) -> Trainer:
     """A run in a new folder. Everything that can fail is built before the folder is made."""
     dataset = build_dataset(config.data)
+    require_training_labels(dataset)
     split = build_split(config.split, dataset, progress=progress)
     parts = build_parts(config, dataset, split)
     folder = RunFolder.create(path, config_yaml=to_yaml(config), split=split)
@@ -71,11 +80,13 @@ def build_parts(
         seed=train.seed,
         resumed=resumed,
     )
-    method = build_method(config, model, len(dataset.classes))
+    weights = class_weights(config, dataset, visible, split)
+    used = weights if train.class_weights == "root" else None
+    method = build_method(config, model, len(dataset.classes), class_weights=used)
     to_validate = val_keys(dataset)
     selection = build_selection(train, cached, to_validate, visible, split)
     held_back = list(selection.keys) if selection and selection.dataset is visible else []
-    pieces = build_pieces(config, visible, split, method, held_back)
+    pieces = build_pieces(config, visible, split, method, held_back, weights)
     return {
         "method": method,
         "contrast": build_contrast(config.contrast),
@@ -84,7 +95,7 @@ def build_parts(
         "dataset": cached,
         "val_keys": to_validate,
         "selection": selection,
-        "jitter": ColourJitter(probability=config.augment.jitter),
+        "jitter": ColourJitter(probability=config.augment.jitter, strength=config.augment.jitter_strength),
         "blur": GaussianBlur(probability=config.augment.blur),
         "device": device,
         "precision": precision,

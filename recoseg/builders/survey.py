@@ -5,21 +5,25 @@ from __future__ import annotations
 import hashlib
 import json
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import Annotated
 
 from recoseg.builders.trained import TrainedRun
 from recoseg.data.worker_processes import Progress
-from recoseg.evaluate.survey import Survey, survey
+from recoseg.errors import UserError
+from recoseg.evaluate.survey import Survey, SurveyFile, require_survey_of, survey
 from recoseg.files import digest, write_whole
+from recoseg.records import read_record
 
-FORMAT = 1
+FORMAT = 2
 """Counted up when a survey holds something new: older files are then made again."""
 
 
 def surveyed(run: TrainedRun, *, progress: Progress | None = None) -> Survey:
     """From survey.json if it was made from the same weights and images; else made now, and kept there."""
     path, made_from = run.folder.survey, origin(run)
-    kept = read_survey(path, made_from)
+    kept = read_survey(path, made_from, num_classes=len(run.dataset.classes))
     if kept is not None:
         return kept
     made = survey(run.model, run.dataset, run.val_keys, device=run.device, progress=progress)
@@ -40,10 +44,11 @@ def origin(run: TrainedRun) -> dict[str, object]:
     }
 
 
-def read_survey(path: Path, made_from: dict[str, object]) -> Survey | None:
+def read_survey(path: Path, made_from: dict[str, object], *, num_classes: int) -> Survey | None:
     """The survey in the file; None if there is none, it is of something else, or cannot be read."""
+    kind = Annotated[SurveyFile, partial(require_survey_of, num_classes=num_classes)]
     try:
-        plain = json.loads(path.read_text(encoding="utf-8"))
-        return Survey.from_plain(plain) if plain["made_from"] == made_from else None
-    except (OSError, ValueError, KeyError, TypeError):
+        plain = read_record(path, kind, what="survey", remedy="it is made again")
+    except (OSError, UserError):
         return None
+    return Survey.from_plain(plain) if plain["made_from"] == made_from else None

@@ -30,9 +30,9 @@ class TrainedRun:
     device: torch.device
 
 
-def trained_run(folder: RunFolder) -> TrainedRun:
+def trained_run(folder: RunFolder, *, trust: bool = False) -> TrainedRun:
     """The network of a run folder with its trained weights, in eval mode, and the data it was trained on."""
-    trained = trained_network(folder)
+    trained = trained_network(folder, trust=trust)
     dataset = build_dataset(trained.config.data)
     require_same_classes(trained.classes, dataset.classes)
     device = choose_device(trained.config.train.device)

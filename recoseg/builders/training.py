@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from recoseg.augment.geometry import RandomCrop
 from recoseg.augment.mix import OF_TWO_IMAGES
+from recoseg.builders.data import class_counter
 from recoseg.config.method_settings import MeanTeacherMethod
 from recoseg.config.settings import RunConfig
 from recoseg.config.train_settings import AdamWOptimiser, SGDOptimiser, TrainSettings
@@ -17,13 +19,16 @@ from recoseg.data.base import Dataset
 from recoseg.distributed import rank, world_size
 from recoseg.errors import UserError
 from recoseg.loaders import Crops, Pieces
+from recoseg.losses.pixel import root_inverse_frequency
 from recoseg.methods.base import Method
 from recoseg.splits.split_file import LabelSplit
 from recoseg.splits.visible import VisibleLabels
+from recoseg.train.memory import machine_bytes
 from recoseg.train.parameter_groups import parameter_groups
 from recoseg.train.selection import Selection, hold_back
 
 MOST_WORKERS = 8
+PIXEL_BYTES = 3 * 4 + 8  # of an image in float, and of its label
 
 
 def build_optimiser(section: SGDOptimiser | AdamWOptimiser, model: nn.Module) -> Optimizer:
@@ -44,13 +49,37 @@ def build_optimiser(section: SGDOptimiser | AdamWOptimiser, model: nn.Module) ->
     return torch.optim.SGD(groups, momentum=section.momentum, nesterov=section.nesterov, fused=True)
 
 
+def class_weights(
+    config: RunConfig, dataset: Dataset, visible: VisibleLabels, split: LabelSplit
+) -> Tensor | None:
+    """(K,): by the labelled pixels that training may see; None where nothing asks for them."""
+    if config.train.class_weights == "none" and not config.augment.rare:
+        return None
+    source = dataset if split.pixels is None else visible  # whole labels are counted once and remembered
+    index = class_counter()(source, split.labelled)
+    return root_inverse_frequency(torch.from_numpy(index.counts.sum(0)))
+
+
 def build_pieces(
-    config: RunConfig, visible: VisibleLabels, split: LabelSplit, method: Method, held_back: list[str]
+    config: RunConfig,
+    visible: VisibleLabels,
+    split: LabelSplit,
+    method: Method,
+    held_back: list[str],
+    weights: Tensor | None = None,
 ) -> Pieces:
     """The images of every step. Training has no way to labels but `visible`."""
     augment, train = config.augment, config.train
+    require_room(config, needs_unlabelled=method.needs_unlabelled)
     partly = split.pixels is not None
-    crop = RandomCrop(size=augment.crop, scale=augment.scale, flip=augment.flip, sparse=partly)
+    crop = RandomCrop(
+        size=augment.crop,
+        scale=augment.scale,
+        flip=augment.flip,
+        sparse=partly,
+        rare=augment.rare,
+        class_weights=() if weights is None else tuple(weights.tolist()),
+    )
     keys = [key for key in split.labelled if key not in set(held_back)]
     labelled = Crops(visible, keys, crop=crop, seed=train.seed, labelled=True)
     if not method.needs_unlabelled:
@@ -79,6 +108,21 @@ def build_pieces(
     return pieces
 
 
+def require_room(config: RunConfig, *, needs_unlabelled: bool) -> None:
+    """Said at once, where loading the images of a step would take hours until it fails."""
+    train, (height, width) = config.train, config.augment.crop
+    count = train.labelled_per_step
+    count += (train.unlabelled_per_step or count) if needs_unlabelled else 0
+    crops = count // (train.accumulate * world_size())  # at a time
+    there, needed = machine_bytes(), crops * height * width * PIXEL_BYTES
+    if needed > there:
+        raise UserError(
+            f"{crops} crops of {height}x{width} at a time take {needed / 1e9:.3g} GB, and this machine has "
+            f"{there / 1e9:.3g}: lower train.labelled_per_step or augment.crop, or raise "
+            "train.accumulate"
+        )
+
+
 def unlabelled_keys(split: LabelSplit, labelled: list[str], method: str) -> list[str]:
     """Images without labels; with partial labels also those that have some: most of their pixels do not."""
     keys = [*split.unlabelled, *(labelled if split.pixels is not None else ())]
@@ -92,7 +136,7 @@ def unlabelled_keys(split: LabelSplit, labelled: list[str], method: str) -> list
 
 def first_unlabelled(method: Method, iterations: int) -> int:
     """The first iteration that looks at unlabelled images."""
-    return next((n for n in range(iterations) if method.uses_unlabelled(n)), iterations)
+    return bisect_left(range(iterations), True, key=method.uses_unlabelled)  # from then on all of them do
 
 
 def refuse_another_method(config: RunConfig, pieces: Pieces) -> None:

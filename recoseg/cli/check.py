@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recoseg.errors import UserError
+from recoseg.cli.split import require_workers
+from recoseg.words import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from recoseg.types import ClassInfo
 
 SECONDS_BETWEEN_LINES = 5.0
+
+SAVES_MEMORY = "fewer processes need less: --workers 1"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,13 +51,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the report; 1 if it has any problem."""
-    from rich.console import Console
+    from recoseg.cli.terminal import new_console
 
-    if arguments.workers < 1:
-        raise UserError(f"--workers must be at least 1, not {arguments.workers}")
-    with progress_of(Console(stderr=True)) as progress:
+    require_workers(arguments.workers)
+    with progress_of(new_console(stderr=True)) as progress:
         report = checked(arguments.dataset, arguments.data, arguments.workers, progress)
-    show(report, Console(highlight=False))
+    show(report, new_console())
     return 1 if report.problems else 0
 
 
@@ -74,10 +76,12 @@ def progress_of(
 ) -> Iterator[Callable[[int, int], None]]:
     """What to call with files done and files in all: a bar on a terminal, now and then a line elsewhere."""
     if console.is_terminal:
-        from rich.progress import Progress
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-        with Progress(console=console, transient=True) as bar:
-            task = bar.add_task(doing, total=None)
+        told = TextColumn("{task.description}", markup=False)  # a run may have any name
+        columns = (told, BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=console, transient=True) as bar:
+            task = bar.add_task(printable(doing), total=None)
             yield lambda done, total: bar.update(task, completed=done, total=total)
         return
     last = time.monotonic()
@@ -86,7 +90,7 @@ def progress_of(
         nonlocal last
         if time.monotonic() - last >= SECONDS_BETWEEN_LINES:
             last = time.monotonic()
-            console.print(f"{did} {done} of {total} images", highlight=False)
+            console.print(printable(f"{did} {done} of {total} images"))
 
     yield line
 
@@ -97,10 +101,10 @@ def show(report: CheckReport, console: Console) -> None:
     if report.classes:
         show_classes(report, report.classes, console)
     for note in report.notes:
-        console.print(textwrap.fill(note, console.width), markup=False, soft_wrap=True)
+        console.print(textwrap.fill(printable(note), console.width), soft_wrap=True)
     if report.suggestion:
         console.print("There is no classes.json. To name the classes, save this as classes.json:")
-        console.print(json.dumps(report.suggestion), markup=False, soft_wrap=True)
+        console.print(json.dumps(report.suggestion), soft_wrap=True)
     if not report.problems:
         console.print("No problems found.", style="green")
         return
@@ -130,7 +134,7 @@ def show_classes(report: CheckReport, classes: ClassInfo, console: Console) -> N
     for index, name in [*enumerate(classes.names), (IGNORE, "(void)")]:
         images = [str(count.images[index]) for count in subsets.values()]
         number = str(index) if index < len(classes) else ""
-        table.add_row(number, Text(name, overflow="fold"), percent(float(share[index])), *images)
+        table.add_row(number, Text(printable(name), overflow="fold"), percent(float(share[index])), *images)
     console.print(table)
 
 
@@ -151,9 +155,9 @@ def show_problems(problems: Sequence[Problem], console: Console) -> None:
     for (what, remedy), files in kinds.items():
         console.print()
         for file in files:  # names stay whole, to be copied
-            console.print(Text(file, style="bold"), soft_wrap=True)
-        console.print(Text(indented(what, console.width), style="red"), soft_wrap=True)
-        console.print(Text(indented(f"-> {remedy}", console.width)), soft_wrap=True)
+            console.print(Text(printable(file), style="bold"), soft_wrap=True)
+        console.print(Text(indented(printable(what), console.width), style="red"), soft_wrap=True)
+        console.print(Text(indented(printable(f"-> {remedy}"), console.width)), soft_wrap=True)
     console.print()
     console.print(f"{len(problems)} problem{'s' if len(problems) > 1 else ''} found.", style="bold red")
 

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+from pathlib import Path
 
 
 def end_with_parent() -> None:
@@ -19,6 +20,10 @@ def end_with_parent() -> None:
 
 
 if __name__ == "__main__":
+    # Python was told (-P) not to look for modules where the user happens to be, nor beside this file.
+    ours = str(Path(__file__).resolve().parents[2])
+    if ours not in sys.path:
+        sys.path.insert(0, ours)
     from recoseg.cli.main import main
 
     threading.Thread(target=end_with_parent, daemon=True).start()

@@ -14,6 +14,7 @@ from recoseg.cli.check import percent, progress_of
 from recoseg.cli.dataset_words import USAGE, add_dataset, data_settings
 from recoseg.cli.split import add_workers, require_workers, require_writable, summary
 from recoseg.errors import UserError
+from recoseg.words import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from recoseg.splits.split_file import LabelSplit
 
 TAKES_SETTINGS = True
+SAVES_MEMORY = "fewer processes need less: --workers 1"
 OPTIONS = ("--dataset", "--split", "--picture", "--image", "--force", "--workers")
 
 
@@ -38,10 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from recoseg import config as configs
     from recoseg.builders.data import build_dataset, class_counter
+    from recoseg.cli.terminal import new_console
     from recoseg.splits.split_file import LabelSplit
 
     settings = data_settings(arguments, OPTIONS)
@@ -50,18 +51,18 @@ def run(arguments: argparse.Namespace) -> int:
     split = LabelSplit.load(Path(arguments.split)) if arguments.split else None
     if split:
         split.check_fits(dataset)
-    console = Console(highlight=False)
-    with progress_of(Console(stderr=True), doing="reading labels") as progress:
+    console = new_console()
+    with progress_of(new_console(stderr=True), doing="reading labels") as progress:
         counter = class_counter(num_workers=arguments.workers, progress=progress)
         table = split_table(dataset, split, counter) if split else dataset_table(dataset, counter)
         if arguments.picture:
             draw(Path(arguments.picture), dataset, split, counter, arguments.image)
     show_subsets(dataset, console)
     if split:
-        console.print(f"split: {summary(split)}", markup=False)
+        console.print(printable(f"split: {summary(split)}"))
     console.print(table)
     if arguments.picture:
-        console.print(f"picture: {arguments.picture}", markup=False, soft_wrap=True)
+        console.print(printable(f"picture: {arguments.picture}"), soft_wrap=True)
     return 0
 
 
@@ -144,7 +145,8 @@ def class_table(dataset: Dataset, columns: dict[str, list[str]]) -> Table:
         table.add_column(name, justify="right")
     for number, name in enumerate([*dataset.classes.names, "(void)"]):
         index = str(number) if number < len(dataset.classes) else ""
-        table.add_row(index, Text(name, overflow="fold"), *(values[number] for values in columns.values()))
+        cells = [values[number] for values in columns.values()]
+        table.add_row(index, Text(printable(name), overflow="fold"), *cells)
     return table
 
 

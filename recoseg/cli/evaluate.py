@@ -13,8 +13,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from recoseg.cli.run_words import add_trust_argument
 from recoseg.errors import UserError
 from recoseg.lookup import did_you_mean
+from recoseg.words import printable
 
 if TYPE_CHECKING:
     from recoseg.builders.evaluation import Exam
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 TAKES_SETTINGS = True
 KEEPS_MEMORY = True
+SAVES_MEMORY = "large images need less in parts: --window 512"
+MOST_LETTERS = 40  # of the data's name in that of a file
 BOUNDARY_OPTIONS = ("dilation", "tolerance", "band")
 
 
@@ -60,15 +64,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", metavar="FILE", help="the JSON file (default: in the run, evaluation/SUBSET.json)"
     )
     parser.add_argument("--force", action="store_true", help="write over an existing --out")
+    add_trust_argument(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from recoseg.builders.evaluation import build_exam
     from recoseg.cli.check import progress_of
     from recoseg.cli.score_table import show
     from recoseg.cli.split import require_writable
+    from recoseg.cli.terminal import new_console
     from recoseg.train.run_folder import RunFolder
 
     words = data_words(arguments)
@@ -78,15 +82,24 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.force:
         raise UserError("--force has no effect without --out")
     folder = RunFolder.open(Path(arguments.run_folder))
-    exam = build_exam(folder, weights=arguments.weights, data_words=words, subset=arguments.subset)
-    with progress_of(Console(stderr=True), doing="evaluating", did="evaluated") as progress:
+    exam = build_exam(
+        folder,
+        weights=arguments.weights,
+        data_words=words,
+        subset=arguments.subset,
+        trust=arguments.trust,
+    )
+    with progress_of(new_console(stderr=True), doing="evaluating", did="evaluated") as progress:
         evaluation = exam.taken(protocol, rule, progress=progress)
     out = Path(arguments.out) if arguments.out else folder.evaluations / file_name(exam, protocol, rule)
-    out.parent.mkdir(exist_ok=True)
-    evaluation.save(out)
-    console = Console(highlight=False, markup=False)
-    show(evaluation, console, run=folder.path)
-    console.print(f"scores: {out}", soft_wrap=True)
+    console = new_console()
+    show(evaluation, console, run=folder.path)  # first: what was computed shall be seen in any case
+    try:
+        out.parent.mkdir(exist_ok=True)
+        evaluation.save(out)
+    except OSError as error:
+        raise UserError(f"{out}: the scores are not written there: {error.strerror or error}") from error
+    console.print(printable(f"scores: {out}"), soft_wrap=True)
     return 0
 
 
@@ -139,7 +152,7 @@ def file_name(exam: Exam, protocol: Protocol, rule: BoundaryRule | None) -> str:
     parts = [exam.subset, *(["best"] if exam.weights == "best" else [])]
     if exam.is_other_data:
         digest = hashlib.sha256(json.dumps(exam.data, sort_keys=True).encode()).hexdigest()[:8]
-        parts.append(f"{Path(exam.data.get('root', exam.dataset.name)).name}-{digest}")
+        parts.append(f"{Path(exam.data.get('root', exam.dataset.name)).name[:MOST_LETTERS]}-{digest}")
     parts += differing(protocol, Protocol())
     parts += differing(rule, BoundaryRule()) if rule else ["no-boundary"]
     return "_".join(parts) + ".json"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recoseg.errors import UserError
+from recoseg.files import real
 from recoseg.lookup import did_you_mean
 
 if TYPE_CHECKING:
@@ -80,11 +81,12 @@ def chosen_cells(
     from recoseg.experiments.cells import cells_of
 
     grid = chosen_grid(arguments)
-    return cells_of(
+    cells = cells_of(
         grid,
         chosen_profile(arguments),
         seeds=grid.seeds,
-        out=Path(arguments.runs).resolve(),
+        out=real(Path(arguments.runs)),
         data=data,
         lists=lists,
     )
+    return [replace(cell, trust=getattr(arguments, "trust", False)) for cell in cells]

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recoseg.cli.run_words import add_trust_argument
 from recoseg.errors import UserError
+from recoseg.words import printable, shortened
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from recoseg.export.check import Difference
 
 NUM_REAL_IMAGES = 4
+LARGEST_SIDE = 16_384
+
+SAVES_MEMORY = "a size of its own needs less: --size 256x256"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--size", metavar="HEIGHTxWIDTH", help="for images of this size only (default: of any size)"
     )
     parser.add_argument("--force", action="store_true", help="replace a file of that name")
+    add_trust_argument(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -45,8 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UserError(f"--out: got {path.name}, needs a name that ends in {chosen.ending}")
     if path.exists() and not arguments.force:
         raise UserError(f"{path} exists: give --force to replace it, or another --out")
-    trained = trained_network(folder, weights=arguments.weights)
-    print(f"exporting {folder.path}: this may take a minute", flush=True)
+    trained = trained_network(folder, weights=arguments.weights, trust=arguments.trust)
+    print(f"exporting {printable(str(folder.path))}: this may take a minute", flush=True)
     network = Deployable(trained.network)
     content = chosen.write(network, About(trained.classes, trained.iteration, version()), size)
 
@@ -61,7 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, content)
     sizes = "any height and width" if size is None else f"{size[0]} x {size[1]} pixels"
-    print(f"{path}: {len(content) / 1e6:.1f} MB, {len(trained.classes)} classes, any batch, {sizes}")
+    about = f"{len(content) / 1e6:.1f} MB, {len(trained.classes)} classes, any batch, {sizes}"
+    print(f"{printable(str(path))}: {about}")
     print(f"against the original, on noise:      {told(on_noise)}")
     if on_images.num_images:
         print(f"on {on_images.num_images} validation images:              {told(on_images)}")
@@ -80,8 +87,13 @@ def parse_size(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
     height, _, width = text.partition("x")
-    if not (height.isdecimal() and width.isdecimal() and int(height) and int(width)):
-        raise UserError(f"--size: got {text!r}, needs HEIGHTxWIDTH in pixels such as 512x1024")
+    if not all(
+        side.isdecimal() and len(side) < 6 and 1 <= int(side) <= LARGEST_SIDE for side in (height, width)
+    ):
+        raise UserError(
+            f"--size: got {shortened(repr(text))}, needs HEIGHTxWIDTH in pixels such as 512x1024, up to "
+            f"{LARGEST_SIDE} each"
+        )
     return int(height), int(width)
 
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
+import io
+import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import ModuleType
 from typing import NoReturn
 
-from recoseg.errors import UserError
+from recoseg.errors import UserError, is_shortage
 from recoseg.kept_memory import keep_freed_memory
 from recoseg.lookup import did_you_mean
+from recoseg.words import is_text, printable, shortened
 
 COMMANDS = {
     "demo": "recoseg.cli.demo",
@@ -31,23 +35,24 @@ COMMANDS = {
 }
 """name -> module: its docstring's first line is its help, and it has `add_arguments(parser)` and
 `run(arguments) -> exit code`. With `TAKES_SETTINGS` it takes settings of a run too; with `KEEPS_MEMORY` it
-does one step after another, which need the same memory.
+does one step after another, which need the same memory; `SAVES_MEMORY` says what helps where that runs out.
 
 These modules import nothing heavy at their top, so that help answers at once.
 """
 
 USER_ERRNOS = {
     errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOENT, errno.ENOTDIR,
-    errno.EISDIR, errno.ENAMETOOLONG, errno.EMFILE,
+    errno.EISDIR, errno.ENAMETOOLONG, errno.EMFILE, errno.EFBIG, errno.EIO, errno.ELOOP, errno.ENXIO,
+    errno.EEXIST,
 }  # fmt: skip
-"""Troubles with files that a user can mend: no permission, no space, no such folder."""
+"""Troubles with files that a user can mend: no permission, no space, no such folder, links in a circle."""
 
 
 class Parser(argparse.ArgumentParser):
     """argparse, with our one-line errors and no abbreviations of options."""
 
     def error(self, message: str) -> NoReturn:
-        raise UserError(f"{message}; see {self.prog} --help")
+        raise UserError(f"{shortened(message, 300)}; see {self.prog} --help")
 
 
 class Help(argparse.HelpFormatter):
@@ -63,23 +68,52 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
+    adapt_to_terminal()
     try:
-        return dispatch(words, own_process=argv is None)
+        code = dispatch(words, own_process=argv is None)
+        sys.stdout.flush()  # now, not when Python ends, where a disk that is full would be a traceback
+        return code
     except KeyboardInterrupt as interrupt:
         print(f"\nrecoseg: {str(interrupt) or 'interrupted'}", file=sys.stderr)
         return 130
     except BrokenPipeError:
         sys.stderr.close()  # whoever read our output has gone: nothing to say, nobody to say it to
         return 1
-    except (UserError, OSError) as error:
-        is_ours = isinstance(error, UserError) or error.errno in USER_ERRNOS
-        if debug or not is_ours:
+    except (UserError, OSError, RuntimeError, MemoryError) as error:
+        if isinstance(error, OSError) and error.filename is None and output_is_broken():
+            error.filename = "output"
+        told = one_line(error, words)
+        if debug or told is None:
             raise
-        print(f"recoseg: {one_line(error)}", file=sys.stderr)
+        print(f"recoseg: {told}", file=sys.stderr)
         return 1
 
 
+def adapt_to_terminal() -> None:
+    """Whatever it says of itself, there is room for text, and a letter that it cannot show is no error."""
+    columns = os.environ.get("COLUMNS")
+    if columns is not None and not (columns.isdecimal() and int(columns)):
+        del os.environ["COLUMNS"]
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
+
+
+def output_is_broken() -> bool:
+    """Whether there is no writing to the output; it is given up then, lest Python try again when it ends."""
+    try:
+        sys.stdout.flush()
+        return False
+    except OSError:
+        with suppress(OSError):
+            sys.stdout.close()
+        return True
+
+
 def dispatch(words: list[str], *, own_process: bool) -> int:
+    for word in words:
+        if not is_text(word):
+            raise UserError(f"{word!r} is not UTF-8 text: rename what it names")
     parser = Parser(
         prog="recoseg",
         description="Semantic segmentation from very few labels.",
@@ -135,8 +169,23 @@ def version() -> str:
     return f"recoseg {installed_version('recoseg')}"
 
 
-def one_line(error: BaseException) -> str:
-    if isinstance(error, OSError):
+def tell_troubles(troubles: Sequence[UserError | OSError]) -> int:
+    """For commands that go on in spite of some: a line each, after all that could be shown; the exit code."""
+    for trouble in troubles:
+        print(f"recoseg: {one_line(trouble)}", file=sys.stderr)
+    return 1 if troubles else 0
+
+
+def one_line(error: BaseException, words: Sequence[str] = ()) -> str | None:
+    """What to say of an error to whoever gave these words; None if it is a mistake of ours."""
+    if is_shortage(error):
+        module = sys.modules.get(COMMANDS.get(words[0], "") if words else "")
+        return (
+            f"out of memory; {getattr(module, 'SAVES_MEMORY', 'close other programs, or give it less to do')}"
+        )
+    if isinstance(error, UserError):
+        return printable(" ".join(str(error).split()))
+    if isinstance(error, OSError) and error.errno in USER_ERRNOS:
         where = f"{error.filename}: " if error.filename else ""
-        return f"{where}{error.strerror}"
-    return " ".join(str(error).split())
+        return printable(f"{where}{error.strerror}")
+    return None

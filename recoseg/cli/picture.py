@@ -10,6 +10,7 @@ from pathlib import Path
 
 from recoseg.cli.kinds import added_kinds
 from recoseg.errors import UserError
+from recoseg.words import printable
 
 KINDS = {
     "relations": "recoseg.cli.picture_kinds.relations",
@@ -22,6 +23,7 @@ KINDS = {
 `BESIDE`, endings of other files that it writes beside the picture."""
 
 KEEPS_MEMORY = True
+SAVES_MEMORY = "fewer or smaller images, and runs one by one, need less"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     out = where(arguments)
     arguments.draw(arguments, out)
-    print(f"picture: {out}")
+    print(f"picture: {printable(str(out))}")
     return 0
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recoseg.errors import UserError
+from recoseg.files import real
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def run_names(paths: Sequence[str]) -> list[str]:
     """The folders' names; with as many folders above as it takes to tell equal ones apart."""
-    places = [Path(path).resolve() for path in paths]
+    places = [real(Path(path)) for path in paths]
     for depth in range(1, 1 + max(len(place.parts) for place in places)):
         names = ["/".join(place.parts[-depth:]) for place in places]
         if len(set(names)) == len(set(places)):
@@ -26,16 +27,16 @@ def run_names(paths: Sequence[str]) -> list[str]:
     return names
 
 
-def open_runs(paths: Sequence[str]) -> dict[str, TrainedRun]:
+def open_runs(paths: Sequence[str], *, trust: bool) -> dict[str, TrainedRun]:
     """Name -> run with its weights; all of the same classes, which are drawn in the same colours."""
     from recoseg.builders.trained import trained_run
     from recoseg.train.run_folder import RunFolder
 
-    if len({Path(path).resolve() for path in paths}) < len(paths):
+    if len({real(Path(path)) for path in paths}) < len(paths):
         raise UserError("a run is named twice")
     folders = [RunFolder.open(Path(path)) for path in paths]
     names = run_names(paths)
-    runs = {name: trained_run(folder) for name, folder in zip(names, folders, strict=True)}
+    runs = {name: trained_run(folder, trust=trust) for name, folder in zip(names, folders, strict=True)}
     first = runs[names[0]].dataset.classes.names
     for name, run in runs.items():
         if run.dataset.classes.names != first:
@@ -63,11 +64,10 @@ def image_and_labels(dataset: Dataset, key: str) -> tuple[Tensor, Tensor | None]
 
 def richest_image(dataset: Dataset, keys: Sequence[str]) -> str:
     """The image that shows most classes; the first of several."""
-    from rich.console import Console
-
     from recoseg.builders.data import class_counter
     from recoseg.cli.check import progress_of
+    from recoseg.cli.terminal import new_console
 
-    with progress_of(Console(stderr=True), doing="reading labels") as progress:
+    with progress_of(new_console(stderr=True), doing="reading labels") as progress:
         index = class_counter(progress=progress)(dataset, list(keys))
     return index.keys[int(index.presence.sum(1).argmax())]

@@ -24,6 +24,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recoseg.cli.run_words import add_trust_argument
+from recoseg.words import printable
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
     from recoseg.predict.predictor import Predictor
 
 SECONDS_BETWEEN_LINES = 5.0
+
+SAVES_MEMORY = "large images need less in parts: --window 512; --resume goes on with those that are left"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,6 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--device", default="auto", metavar="NAME", help="cpu, cuda, cuda:1, mps (default auto)"
     )
+    add_trust_argument(parser)
     existing = parser.add_mutually_exclusive_group()
     existing.add_argument("--resume", action="store_true", help="leave out images whose results are in OUT")
     existing.add_argument("--force", action="store_true", help="replace results that are in OUT")
@@ -78,9 +84,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """1 if any image could not be read."""
-    from rich.console import Console
-
     from recoseg.builders.load import load, weights_file
+    from recoseg.cli.terminal import new_console
     from recoseg.files import digest
     from recoseg.predict.image_list import find_images
     from recoseg.predict.output_folder import OutputFolder
@@ -101,6 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
         overlap=arguments.overlap,
         flip=arguments.flip,
         scales=arguments.scales,
+        trust=arguments.trust,
     )
     made_by = {
         "weights": digest(weights_file(RunFolder.open(Path(arguments.run_folder)), arguments.weights)),
@@ -111,12 +117,13 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if len(todo) < len(images):
         print(
-            f"{len(images) - len(todo)} of {len(images)} images have their results in {output.path} already"
+            f"{len(images) - len(todo)} of {len(images)} images have their results in "
+            f"{printable(str(output.path))} already"
         )
     if not todo:
         print("nothing is left to do")
         return 0
-    return predict_and_tell(predictor, todo, output, Console(stderr=True, highlight=False))
+    return predict_and_tell(predictor, todo, output, new_console(stderr=True))
 
 
 def predict_and_tell(
@@ -130,9 +137,9 @@ def predict_and_tell(
     with progress_of(console, len(images)) as progress:
         for problem in predict_many(predictor, images, output, progress=progress):
             num_unread += 1
-            console.print(Text(f"left out: {problem}"), soft_wrap=True)
+            console.print(Text(printable(f"left out: {problem}")), soft_wrap=True)
     num_done = len(images) - num_unread
-    print(f"{counted(num_done)} labelled, {speed(num_done, start)}: {output.path}")
+    print(f"{counted(num_done)} labelled, {speed(num_done, start)}: {printable(str(output.path))}")
     if num_unread:
         print(f"{num_unread} of {counted(len(images))} could not be read")
     return 1 if num_unread else 0

@@ -12,7 +12,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recoseg.cli.split import require_workers
 from recoseg.errors import UserError
+from recoseg.words import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from recoseg.data.prepare import Prepared, Resize
 
 TAKES_SETTINGS = True
+SAVES_MEMORY = "fewer processes need less: --workers 1; the same command goes on"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,18 +52,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prepares the dataset; 1 if anything had to be left out."""
-    from rich.console import Console
-
     from recoseg.cli.check import progress_of, show_problems
     from recoseg.cli.dataset_words import open_dataset
+    from recoseg.cli.terminal import new_console
     from recoseg.data.prepare import prepare
 
-    if arguments.workers < 1:
-        raise UserError(f"--workers must be at least 1, not {arguments.workers}")
+    require_workers(arguments.workers)
     resize = resize_of(arguments)
     dataset = open_dataset(arguments.dataset, arguments.source, arguments.settings)
     try:
-        with progress_of(Console(stderr=True), doing="preparing images", did="prepared") as progress:
+        with progress_of(new_console(stderr=True), doing="preparing images", did="prepared") as progress:
             prepared = prepare(
                 dataset,
                 source=Path(arguments.source),
@@ -72,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
             )
     except KeyboardInterrupt:
         raise KeyboardInterrupt("stopped; the same command goes on from here") from None
-    console = Console(highlight=False)
+    console = new_console()
     show(prepared, Path(arguments.destination), console)
     if prepared.problems:
         show_problems(prepared.problems, console)
@@ -96,10 +97,10 @@ def show(prepared: Prepared, destination: Path, console: Console) -> None:
     from recoseg.data import DATASETS
 
     kept = f", {prepared.num_kept} of them before" if prepared.num_kept else ""
-    console.print(f"{destination}: {prepared.num_images} images are ready{kept}", soft_wrap=True)
+    console.print(printable(f"{destination}: {prepared.num_images} images are ready{kept}"), soft_wrap=True)
     if prepared.problems:
         left_out = f"{len(prepared.problems)} left out of its lists; mend these and run the command again:"
         console.print(left_out, style="bold red", soft_wrap=True)
     else:
         folder = f"./{destination}" if str(destination) in DATASETS else destination  # not the name of one
-        console.print(f"to train on it: recoseg train --data {folder}", soft_wrap=True)
+        console.print(printable(f"to train on it: recoseg train --data {folder}"), soft_wrap=True)

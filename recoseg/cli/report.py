@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recoseg.cli.run_words import add_trust_argument
 from recoseg.errors import UserError
-from recoseg.words import listed
+from recoseg.words import listed, printable, shortened
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 NUM_PICTURES = 6
 
 KEEPS_MEMORY = True
+SAVES_MEMORY = "fewer pictures need less: --pictures 1"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,25 +39,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=str(NUM_PICTURES),
         help=f"validation images to show, evenly spaced (default: {NUM_PICTURES})",
     )
+    add_trust_argument(parser)
 
 
 def number_of_pictures(text: str) -> int:
-    if not text.isdigit():
-        raise UserError(f"--pictures: got {text!r}, needs a whole number, 0 for none")
+    if not text.isdecimal() or len(text) > 9:
+        raise UserError(f"--pictures: got {shortened(repr(text))}, needs a whole number, 0 for none")
     return int(text)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from rich.console import Console
+    from recoseg.cli.terminal import new_console
 
     paths = [Path(path) for path in arguments.runs]
     page = write_report(
         paths,
         Path(arguments.out) if arguments.out else None,
         num_pictures=number_of_pictures(arguments.pictures),
-        console=Console(stderr=True),
+        console=new_console(stderr=True),
+        trust=arguments.trust,
     )
-    print(f"page: {page}")
+    print(f"page: {printable(str(page))}")
     return 0
 
 
@@ -66,17 +70,20 @@ def write_report(
     title: str | None = None,
     num_pictures: int = NUM_PICTURES,
     console: Console | None = None,
+    trust: bool = False,
 ) -> Path:
-    """The page about these run folders; returns where it is. `console` shows how far it is."""
-    from rich.console import Console
+    """The page about these run folders; returns where it is. `console` shows how far it is.
 
+    With `trust`, networks that functions of their authors make are made.
+    """
     from recoseg.builders.data import build_dataset, val_keys
+    from recoseg.cli.terminal import new_console
     from recoseg.config.load import load
     from recoseg.report.page import require_replaceable, require_same_classes, write_page
     from recoseg.report.pictures import spread
     from recoseg.train.run_folder import RunFolder
 
-    console = console or Console(quiet=True)
+    console = console or new_console(quiet=True)
     if page is not None:
         require_replaceable(page)
     folders = [RunFolder.open(path) for path in paths]
@@ -85,7 +92,10 @@ def write_report(
     require_same_classes([(name, dataset.classes) for name, dataset in zip(names, datasets, strict=True)])
     shown = datasets[0]
     keys = spread(val_keys(shown), num_pictures)
-    views = [view(folder, name, shown, keys, console) for folder, name in zip(folders, names, strict=True)]
+    views = [
+        view(folder, name, shown, keys, console, trust=trust)
+        for folder, name in zip(folders, names, strict=True)
+    ]
     page = page or folders[0].page
     page.parent.mkdir(parents=True, exist_ok=True)
     write_page(page, views, title=title or listed(names))
@@ -98,7 +108,9 @@ def distinct_names(paths: Sequence[Path]) -> list[str]:
     return names if len(set(names)) == len(names) else [str(path) for path in paths]
 
 
-def view(folder: RunFolder, name: str, shown: Dataset, keys: Sequence[str], console: Console) -> RunView:
+def view(
+    folder: RunFolder, name: str, shown: Dataset, keys: Sequence[str], console: Console, *, trust: bool
+) -> RunView:
     """A run as the page shows it; one without weights has neither a survey nor pictures."""
     from recoseg.builders.survey import surveyed
     from recoseg.builders.trained import trained_run
@@ -111,7 +123,7 @@ def view(folder: RunFolder, name: str, shown: Dataset, keys: Sequence[str], cons
     config = load(folder.config)
     survey, pictures = None, []
     if folder.weights.is_file():
-        trained = trained_run(folder)
+        trained = trained_run(folder, trust=trust)
         with progress_of(console, doing=f"looking at {name}", did=f"{name}: looked at") as progress:
             survey = surveyed(trained, progress=progress)
         pictures = take_pictures(trained.model, shown, keys, trained.device)

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recoseg.words import printable
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -28,12 +30,12 @@ def show(evaluation: Evaluation, console: Console, *, run: Path) -> None:
         f"data:     {about['data'].get('root', about['data']['name'])}, {about['subset']}, {images}",
         f"protocol: {about['protocol']}",
     ):
-        console.print(line, soft_wrap=True)
+        console.print(printable(line), soft_wrap=True)
     console.print()
     console.print(class_table(evaluation))
     console.print()
     for text in notes(evaluation):
-        console.print(textwrap.fill(text, console.width), soft_wrap=True)
+        console.print(textwrap.fill(printable(text), console.width), soft_wrap=True)
     pairs = confused_pairs(evaluation.scores, evaluation.class_names)
     if pairs:
         console.print("Most confused:")
@@ -84,7 +86,7 @@ def class_table(evaluation: Evaluation) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     for number, name in enumerate(evaluation.class_names):
         row = [percent(values[number]) for values, _ in columns.values()]
-        table.add_row(str(number), Text(name, overflow="fold"), *row)
+        table.add_row(str(number), Text(printable(name), overflow="fold"), *row)
     table.add_section()
     table.add_row("", "mean", *(percent(mean) for _, mean in columns.values()), style="bold")
     return table
@@ -105,7 +107,7 @@ def confused_pairs(scores: Scores, names: tuple[str, ...]) -> Table | None:
     for value, cell in zip(largest.values.tolist(), largest.indices.tolist(), strict=True):
         true, called = divmod(cell, len(names))
         if value > 0:
-            text = Text(f"of {names[true]} is called {names[called]}")
+            text = Text(printable(f"of {names[true]} is called {names[called]}"))
             table.add_row(f"{percent(value)} %", text, f"{int(wrong[true, called]):,} pixels")
     return table if table.row_count else None
 

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 
 from recoseg.cli.dataset_words import USAGE, add_dataset, data_settings
 from recoseg.config.split_settings import SplitSettings
+from recoseg.config.train_settings import MOST_WORKERS
 from recoseg.errors import UserError
+from recoseg.words import printable, shortened
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from recoseg.splits.split_file import LabelSplit
 
 TAKES_SETTINGS = True
+SAVES_MEMORY = "fewer processes need less: --workers 1"
 METAVARS = {
     "fraction": "1/8", "pixels": "1|5%", "partition": "NAME", "unlabelled": "10%",
     "labelled_list": "FILE", "unlabelled_list": "FILE",
@@ -52,11 +55,10 @@ def add_workers(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from recoseg import config as configs
     from recoseg.builders.data import build_dataset, build_split
     from recoseg.cli.check import progress_of
+    from recoseg.cli.terminal import new_console
 
     out = Path(arguments.out)
     settings = data_settings(arguments, ["--out", "--force", "--dataset", "--workers", *option_words()])
@@ -65,10 +67,10 @@ def run(arguments: argparse.Namespace) -> int:
     require_workers(arguments.workers)
     config = configs.load(None, [*settings, *asked])
     dataset = build_dataset(config.data)
-    with progress_of(Console(stderr=True), doing="reading labels") as progress:
+    with progress_of(new_console(stderr=True), doing="reading labels") as progress:
         split = build_split(config.split, dataset, num_workers=arguments.workers, progress=progress)
     split.save(out)
-    show(split, out, Console(highlight=False))
+    show(split, out, new_console())
     return 0
 
 
@@ -98,6 +100,8 @@ def require_writable(out: Path, *, force: bool, option: str = "--out") -> None:
 def require_workers(num_workers: int) -> None:
     if num_workers < 1:
         raise UserError(f"--workers must be at least 1, not {num_workers}")
+    if num_workers > MOST_WORKERS:
+        raise UserError(f"--workers must be at most {MOST_WORKERS}, not {shortened(str(num_workers))}")
 
 
 def show(split: LabelSplit, out: Path, console: Console) -> None:
@@ -108,13 +112,14 @@ def show(split: LabelSplit, out: Path, console: Console) -> None:
     table = Table("", "class", header_style="bold")
     table.add_column("labelled images", justify="right", no_wrap=True)
     for number, (name, count) in enumerate(split.class_counts.items()):
-        table.add_row(str(number), Text(name, overflow="fold"), str(count))
+        table.add_row(str(number), Text(printable(name), overflow="fold"), str(count))
     console.print(table)
     absent = [name for name, count in split.class_counts.items() if not count]
     if absent:
-        console.print(f"In no labelled image: {', '.join(absent)}.", style="yellow", markup=False)
-    console.print(summary(split), markup=False)
-    console.print(f"split file: {out}", markup=False, soft_wrap=True)
+        told = printable(f"In no labelled image: {', '.join(absent)}.")
+        console.print(told, style="yellow")
+    console.print(printable(summary(split)))
+    console.print(printable(f"split file: {out}"), soft_wrap=True)
 
 
 def summary(split: LabelSplit) -> str:

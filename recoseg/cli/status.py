@@ -1,10 +1,18 @@
-"""Show how far runs are: a table of their progress, scores and speed."""
+"""Show how far runs are: a table of their progress, scores and speed.
+
+Runs whose files cannot be read are named below it, with the reason; the exit code is then 1.
+"""
 
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from recoseg.cli.main import tell_troubles
+from recoseg.errors import UserError
+from recoseg.words import printable
 
 if TYPE_CHECKING:
     from recoseg.train.run_folder import RunFolder
@@ -20,8 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Table
+
+    from recoseg.cli.terminal import new_console
 
     folders = find_runs([Path(name) for name in arguments.runs or ["runs"]])
     table = Table(*HEADINGS, box=SIMPLE_HEAD, pad_edge=False)
@@ -30,20 +39,28 @@ def run(arguments: argparse.Namespace) -> int:
     for column in table.columns:
         column.no_wrap = column.header not in ("run", "best")  # a path, and on what weights were chosen
     table.columns[0].overflow, table.columns[0].min_width = "fold", 20
+    troubles: list[UserError | OSError] = []
     for folder in folders:
-        table.add_row(*status(folder))
-    Console().print(table)
-    return 0
+        try:
+            table.add_row(*status(folder))
+        except UserError as error:
+            told = str(error)
+            troubles.append(error if str(folder.path) in told else UserError(f"{folder.path}: {told}"))
+        except OSError as error:
+            troubles.append(error)
+    if table.row_count:
+        new_console().print(table)
+    return tell_troubles(troubles)
 
 
 def find_runs(paths: list[Path]) -> list[RunFolder]:
     """The runs at and below the paths; a path without any is a mistake."""
-    from recoseg.errors import UserError
     from recoseg.train.run_folder import RunFolder
 
     found: list[RunFolder] = []
     for path in paths:
-        parents = sorted(file.parent for file in path.glob("**/config.yaml"))
+        # Folders that cannot be listed are passed over, where glob would fall over some of them.
+        parents = sorted(Path(place) for place, _, names in os.walk(path) if "config.yaml" in names)
         below = [parent for parent in parents if RunFolder(parent).split.is_file()]
         if not below:
             raise UserError(f"no runs at {path}: give run folders, or a folder that holds some")
@@ -56,17 +73,16 @@ def status(folder: RunFolder) -> tuple[str, ...]:
     from recoseg.config import load
     from recoseg.report.numbers import DASH, percent
     from recoseg.train.progress import clock
-    from recoseg.train.run_folder import read_lines
 
     total = load(folder.config).train.iterations
-    losses, metrics = read_lines(folder.losses), read_lines(folder.metrics)
+    losses, metrics = folder.read_losses(), folder.read_metrics()
     done = max((line["iteration"] for line in (*losses, *metrics)), default=0)
     in_use = folder.is_in_use()
     state = "running" if in_use else "done" if metrics and metrics[-1]["iteration"] == total else "stopped"
     chosen = [line["selection"] for line in metrics if line.get("selection")]
     best = max((line["mean_iou"] for line in chosen if line["mean_iou"] is not None), default=None)
     return (
-        str(folder.path),
+        printable(str(folder.path)),
         state,
         f"{done}/{total}",
         percent(metrics[-1]["mean_iou"]) if metrics else DASH,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from recoseg.cli.report import write_report
 from recoseg.errors import UserError
+from recoseg.words import printable
 
 if TYPE_CHECKING:
     from recoseg.config import RunConfig
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 TAKES_SETTINGS = True
 KEEPS_MEMORY = True
+SAVES_MEMORY = (
+    "smaller steps, crops and networks need less: --train.labelled_per_step, --augment.crop, --train.cache_gb"
+)
 ABOUT_SETTINGS = """\
 settings, in the config file or as --section.name VALUE. Where a section has
 several kinds, its name alone chooses one: --data, --model, --method, --optimiser
@@ -39,9 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from recoseg import config as configs
+    from recoseg.cli.terminal import new_console
     from recoseg.train.processes import is_first, processes
     from recoseg.train.run_folder import RunFolder
 
@@ -54,15 +57,15 @@ def run(arguments: argparse.Namespace) -> int:
         config = configs.load(arguments.config, words)
     with processes(config.train.device):
         writes = is_first()
-        console = Console(quiet=not writes, markup=False)
+        console = new_console(quiet=not writes)
         trainer = resumed(config, arguments.resume) if arguments.resume else new(config, arguments.out)
         folder = trainer.folder
         trainer.run(console)
     if writes:  # on its own: the other processes are done
-        console.print(f"run folder: {folder.path}", highlight=False, soft_wrap=True)
+        console.print(printable(f"run folder: {folder.path}"), soft_wrap=True)
         if not arguments.no_page:
-            page = write_report([folder.path], console=console)
-            console.print(f"page:       {page}", highlight=False, soft_wrap=True)
+            page = write_report([folder.path], console=console, trust=True)  # trained here
+            console.print(printable(f"page:       {page}"), soft_wrap=True)
     return 0
 
 
@@ -90,10 +93,9 @@ def new(config: RunConfig, out: str | None) -> Trainer:
 
 def begun(config: RunConfig, out: str | None) -> Trainer:
     """A new run; or the one that is there, where torchrun gives the same command again to go on with it."""
-    from rich.console import Console
-
     from recoseg.builders.runs import new_run
     from recoseg.cli.check import progress_of
+    from recoseg.cli.terminal import new_console
     from recoseg.config import RunConfig
     from recoseg.train.processes import by_torchrun
     from recoseg.train.run_folder import RunFolder
@@ -105,11 +107,11 @@ def begun(config: RunConfig, out: str | None) -> Trainer:
         return resumed(config, str(path))
     if config.split.file is not None or config.split == RunConfig().split:
         return new_run(config, path)
-    with progress_of(Console(stderr=True), doing="reading labels") as progress:  # a split is drawn
+    with progress_of(new_console(stderr=True), doing="reading labels") as progress:  # a split is drawn
         return new_run(config, path, progress=progress)
 
 
 def next_run_path(parent: Path = Path("runs")) -> Path:
     """runs/001, runs/002, ...: the first number after those that exist."""
-    numbers = [int(path.name) for path in parent.glob("[0-9]*") if path.name.isdigit()]
+    numbers = [int(path.name) for path in parent.glob("[0-9]*") if path.name.isdecimal()]
     return parent / f"{max(numbers, default=0) + 1:03d}"

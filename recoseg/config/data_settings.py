@@ -7,17 +7,19 @@ from typing import Literal
 
 from recoseg.config.setting import REQUIRED, setting
 
+MOST_SCENES = 1_000_000
+
 
 @dataclass(frozen=True, kw_only=True)
 class ScenesData:
     """Street scenes drawn by recoseg itself; nothing is downloaded."""
 
     name: Literal["scenes"] = "scenes"
-    height: int = setting(128, "height of an image in pixels", at_least=16)
-    width: int = setting(256, "width of an image in pixels", at_least=16)
-    num_train: int = setting(256, "number of training images", at_least=1)
-    num_val: int = setting(64, "number of validation images", at_least=1)
-    num_test: int = setting(0, "number of test images", at_least=0)
+    height: int = setting(128, "height of an image in pixels", at_least=16, at_most=8192)
+    width: int = setting(256, "width of an image in pixels", at_least=16, at_most=8192)
+    num_train: int = setting(256, "number of training images", at_least=1, at_most=MOST_SCENES)
+    num_val: int = setting(64, "number of validation images", at_least=1, at_most=MOST_SCENES)
+    num_test: int = setting(0, "number of test images", at_least=0, at_most=MOST_SCENES)
     seed: int = setting(0, "seed of the drawings", at_least=0, at_most=2**32 - 1)
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import yaml
 
-from recoseg.config.parse import NONE_WORDS, members, parse, section_mapping
+from recoseg.config.automatic import filled
+from recoseg.config.parse import NONE_WORDS, is_nothing, members, parse
 from recoseg.config.settings import RunConfig
+from recoseg.config.yaml_file import read_yaml
 from recoseg.errors import UserError
 from recoseg.lookup import did_you_mean
+from recoseg.words import shortened
 
 PACKAGE = Path(__file__).resolve().parents[1]
 SHIPPED = [PACKAGE / "configs", PACKAGE.parent / "configs"]
@@ -32,7 +36,7 @@ def from_plain(values: Mapping[str, object]) -> RunConfig:
     low, high = config.augment.scale
     if low > high:
         raise UserError(f"augment.scale: the smaller number comes first, got {low:g},{high:g}")
-    return config
+    return filled(config)
 
 
 def to_yaml(config: RunConfig) -> str:
@@ -70,26 +74,12 @@ def find_config(path: str | Path) -> Path:
     """A config by path, or a shipped one by name."""
     candidates = [Path(path), *(folder / f"{path}.yaml" for folder in SHIPPED)]
     for candidate in candidates:
-        if candidate.is_file():
+        if os.path.isfile(candidate):  # noqa: PTH113 (whatever was given)
             return candidate
     names = sorted({p.stem for folder in SHIPPED for p in folder.glob("*.yaml")})
     raise UserError(
         f"no config file {str(path)!r}, and none is shipped under that name. Shipped: {', '.join(names)}"
     )
-
-
-def read_yaml(path: Path) -> dict[str, object]:
-    try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        where = getattr(error, "problem_mark", None)
-        line = f", line {where.line + 1}" if where else ""
-        raise UserError(
-            f"{path}{line}: not valid YAML: {getattr(error, 'problem', None) or error}"
-        ) from error
-    if isinstance(values, str):
-        raise UserError(f"{path}: expected settings as 'key: value', got the text {values[:40]!r}")
-    return dict(section_mapping(values, str(path)))
 
 
 def read_overrides(words: Sequence[str]) -> dict[str, object]:
@@ -99,7 +89,9 @@ def read_overrides(words: Sequence[str]) -> dict[str, object]:
     while remaining:
         word = remaining.pop(0)
         if not word.startswith("--"):
-            raise UserError(f"unexpected argument {word!r}; settings are given as --section.name value")
+            raise UserError(
+                f"unexpected argument {shortened(repr(word))}; settings are given as --section.name value"
+            )
         name, equals, text = word[2:].partition("=")
         if not equals:
             if not remaining or remaining[0].startswith("--"):
@@ -120,20 +112,23 @@ def as_section(name: str, value: object) -> object:
         return value
     names = members(get_type_hints(RunConfig)[name])
     if name == "data" and value not in names:
-        if Path(value).exists() or "/" in value:
+        if os.path.exists(value) or "/" in value:  # noqa: PTH110 (whatever was given)
             return {"name": "folder", "root": value}
-        raise UserError(f"data: there is no folder and no dataset {value!r}{did_you_mean(value, names)}")
+        given = shortened(repr(value))
+        raise UserError(f"data: there is no folder and no dataset {given}{did_you_mean(value, names)}")
     return {"name": value} if names and value.lower() not in NONE_WORDS else value
 
 
-def merge(lower: Mapping[str, object], upper: Mapping[str, object]) -> dict[str, object]:
+def merge(lower: Mapping[str, object], upper: Mapping[str, object], path: str = "") -> dict[str, object]:
     """`lower` with the settings of `upper` put over it; another `name` drops the settings of the old one."""
     result: dict[str, object] = {name: as_section(name, value) for name, value in lower.items()}
     for name, value in upper.items():
         below: Any = result.get(name)
         if isinstance(value, Mapping) and isinstance(below, Mapping):
             renamed = "name" in value and value["name"] != below.get("name", value["name"])
-            result[name] = dict(value) if renamed else merge(below, value)
+            result[name] = dict(value) if renamed else merge(below, value, f"{path}{name}.")
+        elif isinstance(value, Mapping) and not is_nothing(below):
+            raise UserError(f"{path}{name}: expected settings as 'key: value', got {shortened(repr(below))}")
         else:
             result[name] = value
     return result

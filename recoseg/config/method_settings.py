@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from recoseg.config.setting import setting
+from recoseg.config.setting import MOST_CHANNELS, MOST_ITERATIONS, setting
 
 AVERAGE = (
     "decay of a moving average of the weights that is evaluated in place of the student, as mean_teacher "
     "does with 0.99; none evaluates the student"
 )
-START = "iterations at the start that learn from labels alone"
-RAMP = "iterations after that over which the weight of unlabelled images grows to 1"
+START = "iterations at the start that learn from labels alone; none: a fifth of all"
+RAMP = "iterations after that over which the weight of unlabelled images grows to 1; none: a tenth of all"
+WARM_UP = (
+    "how the decay of the moving average grows to its value: mean, as the authors do, or fast, which forgets "
+    "the first steps sooner"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +25,7 @@ class SupervisedMethod:
 
     name: Literal["supervised"] = "supervised"
     average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
+    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +42,16 @@ class MeanTeacherMethod:
         at_least=0,
         at_most=1,
     )
-    decay: float = setting(0.99, "decay of the moving average", at_least=0, at_most=0.99999)
+    pixel_above: float = setting(
+        0.0, "pixels that the teacher is less sure of are not learned from; 0: all are", at_least=0, at_most=1
+    )
+    decay: float | None = setting(
+        None,
+        "decay of the moving average; none: the paper's 0.99, less in runs of under 2,500 iterations",
+        at_least=0,
+        at_most=0.99999,
+    )
+    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
     teacher_norm: Literal["average", "batch"] = setting(
         "average", "BatchNorm of the teacher when it labels: averaged statistics, or those of the batch"
     )
@@ -46,8 +60,8 @@ class MeanTeacherMethod:
         "labelled and unlabelled crops pass the student one after the other, or together: faster, with "
         "BatchNorm statistics of both",
     )
-    supervised_start: int = setting(0, START, at_least=0)
-    ramp: int = setting(0, RAMP, at_least=0)
+    supervised_start: int | None = setting(None, START, at_least=0, at_most=MOST_ITERATIONS)
+    ramp: int | None = setting(None, RAMP, at_least=0, at_most=MOST_ITERATIONS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,8 +76,9 @@ class S4GANMethod:
     )
     discriminator_lr: float = setting(1e-4, "learning rate of the discriminator, with Adam", above=0)
     average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
-    supervised_start: int = setting(0, START, at_least=0)
-    ramp: int = setting(0, RAMP, at_least=0)
+    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
+    supervised_start: int | None = setting(None, START, at_least=0, at_most=MOST_ITERATIONS)
+    ramp: int | None = setting(None, RAMP, at_least=0, at_most=MOST_ITERATIONS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,11 +87,20 @@ class ContrastSettings:
 
     name: Literal["reco"] = "reco"
     weight: float = setting(1.0, "weight of the contrast in the loss", above=0)
-    num_queries: int = setting(256, "queries of a class in a step", at_least=1)
-    num_keys: int = setting(512, "negative keys of a query", at_least=1)
+    num_queries: int = setting(256, "queries of a class in a step", at_least=1, at_most=100_000)
+    num_keys: int = setting(512, "negative keys of a query", at_least=1, at_most=100_000)
     temperature: float = setting(0.5, "temperature tau", above=0)
     hard_below: float = setting(
         0.97, "a query is hard up to this probability (delta_s)", at_least=0, at_most=1
+    )
+    hard_share: float | None = setting(
+        None, "instead, this share of each class's pixels: the hardest, however hard", above=0, at_most=1
+    )
+    ramp: int | None = setting(
+        None,
+        "iterations over which the weight of the contrast grows; none: a tenth of all",
+        at_least=0,
+        at_most=MOST_ITERATIONS,
     )
     trust_above: float = setting(
         0.7, "pseudo-labels take part above this confidence (delta_w)", at_least=0, at_most=0.99999
@@ -96,4 +120,6 @@ class ContrastSettings:
         "per_query", "negative keys of every query its own, or shared by a class: several times faster"
     )
     graph_temperature: float = setting(1.0, "temperature of the choice of negative classes", above=0)
-    feature_channels: int = setting(256, "channels of the representation head", at_least=1)
+    feature_channels: int = setting(
+        256, "channels of the representation head", at_least=1, at_most=MOST_CHANNELS
+    )

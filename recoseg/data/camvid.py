@@ -22,7 +22,8 @@ OWNER = Owner(
 
 class CamVid(FileDataset):
     """`root` holds train/, trainannot/, val/, ... (labels by value, 11 is void), or the owner's
-    701_StillsRaw_full/ and LabeledApproved_full/ (labels by colour); or CamVid/ that holds either."""
+    701_StillsRaw_full/ and LabeledApproved_full/ (labels by colour); or CamVid/ that holds either. Training
+    images may be missing: val alone is enough to evaluate on."""
 
     name = "camvid"
 
@@ -31,9 +32,11 @@ class CamVid(FileDataset):
         home = OWNER.folder(
             self.root,
             *("trainannot", "LabeledApproved_full", "CamVid/trainannot", "CamVid/LabeledApproved_full"),
+            *("valannot", "CamVid/valannot"),
         )
-        found = as_segnet(home.parent) if home.name == "trainannot" else as_published(home.parent)
-        for subset in ("train", "val"):
+        is_segnet = home.name.endswith("annot")
+        found = as_segnet(home.parent) if is_segnet else as_published(home.parent)
+        for subset in ("train", "val") if found["train"] else ("val",):
             if not any(entry.labels for entry in found[subset].values()):
                 raise OWNER.missing(home.parent, f"labelled images for {subset}")
         indices = {index: index for index in range(len(CAMVID))}
@@ -42,7 +45,7 @@ class CamVid(FileDataset):
             classes=CAMVID,
             entries={key: entry for entries in found.values() for key, entry in entries.items()},
             subsets={subset: list(entries) for subset, entries in found.items()},
-            code=by_value if home.name == "trainannot" else ByColour(colour_table(), remedy=OWNER.restore),
+            code=by_value if is_segnet else ByColour(colour_table(), remedy=OWNER.restore),
         )
 
 

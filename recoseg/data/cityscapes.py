@@ -41,7 +41,8 @@ class Cityscapes(FileDataset):
     """`root` holds leftImg8bit/ and gtFine/; a key is such as aachen/aachen_000000_000019.
 
     Files of train ids are preferred to those of label ids. The test images count as unlabelled: their
-    labels are the owner's secret, and the files published in their place are void.
+    labels are the owner's secret, and the files published in their place are void. Training images may be
+    missing: val alone is enough to evaluate on.
     """
 
     name = "cityscapes"
@@ -51,10 +52,10 @@ class Cityscapes(FileDataset):
         images = OWNER.folder(self.root, "leftImg8bit", "leftImg8bit_trainvaltest/leftImg8bit")
         labels = OWNER.folder(self.root, "gtFine", "gtFine_trainvaltest/gtFine")
         found = {subset: find_entries(images / subset, labels / subset) for subset in SUBSETS}
+        if not found["val"]:
+            raise OWNER.missing(images, f"val/*/*{IMAGE}")
         for subset in ("train", "val"):
-            if not found[subset]:
-                raise OWNER.missing(images, f"{subset}/*/*{IMAGE}")
-            if not any(entry.labels for entry in found[subset].values()):
+            if found[subset] and not any(entry.labels for entry in found[subset].values()):
                 raise OWNER.missing(labels, f"{subset}/*/*{LABEL_IDS}")
         test = {key: Entry(entry.image) for key, entry in found["test"].items()}
         super().__init__(

@@ -10,11 +10,12 @@ import torch
 from torch import Tensor
 
 from recoseg.data.base import SUBSETS, Dataset
-from recoseg.data.image_files import read_image
+from recoseg.data.image_files import not_text, read_image
 from recoseg.data.label_codes import LabelCode
 from recoseg.data.problem import FileError, Problem
 from recoseg.errors import UserError
 from recoseg.types import IGNORE, ClassInfo, Sample
+from recoseg.words import is_text
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,9 @@ class FileDataset(Dataset):
         subsets: Mapping[str, Sequence[str]],
         code: LabelCode,
     ) -> None:
+        for key, entry in entries.items():
+            if not is_text(key):
+                raise not_text(entry.image)
         self.classes = classes
         self.entries = dict(entries)
         self.code = code

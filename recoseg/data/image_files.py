@@ -1,11 +1,11 @@
-"""Reading image and label files: whatever Pillow opens becomes 8-bit RGB, or the numbers a label holds."""
+"""Reading image and label files: images of these formats become 8-bit RGB, or the numbers a label holds."""
 
 from __future__ import annotations
 
 import struct
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,27 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from torch import Tensor
 
 from recoseg.data.problem import FileError
+from recoseg.errors import is_shortage
+from recoseg.files import regular
+from recoseg.words import is_text
 
 Pixels = NDArray[Any]
 
-# What Pillow's decoders raise on damaged files.
+FORMATS = {
+    "JPEG": "JPEG",
+    "PNG": "PNG",
+    "WEBP": "WebP",
+    "TIFF": "TIFF",
+    "BMP": "BMP",
+    "GIF": "GIF",
+    "JPEG2000": "JPEG 2000",
+    "AVIF": "AVIF",
+    "PPM": "PPM",
+}
+"""Pillow's name -> what people say. No other decoder ever sees a file, whatever its suffix: Pillow has forty,
+one of which starts Ghostscript, and others that hardly anybody looks after."""
+
+# What Pillow raises on damaged files after they are decoded; before that it may be anything.
 DECODER_ERRORS = (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error, MemoryError)
 
 
@@ -56,8 +73,12 @@ def read_rgb(path: Path) -> NDArray[np.uint8]:
 
 def make_upright(image: Image.Image) -> None:
     """Turn it as viewers show it; with garbled EXIF data it stays as stored."""
-    with suppress(SyntaxError, struct.error, KeyError, TypeError):
+    try:
         ImageOps.exif_transpose(image, in_place=True)
+    except MemoryError:
+        raise
+    except Exception:  # what garbled data makes Pillow raise depends on where it is garbled
+        pass
 
 
 def read_label_pixels(path: Path) -> Pixels:
@@ -85,30 +106,62 @@ def read_label_colours(path: Path) -> NDArray[np.uint8]:
 @contextmanager
 def opened(path: Path) -> Iterator[Image.Image]:
     """The decoded file; whatever is wrong with it is a `FileError` that names it."""
-    try:
-        with Image.open(path) as image:
+    with trouble_named(path, Exception):
+        image = recognised(path)
+    with image:
+        with trouble_named(path, Exception):
             image.load()
+        with trouble_named(path, *DECODER_ERRORS):
             yield image
+
+
+def num_pixels(path: Path) -> int:
+    """By the file's header; a `FileError` if it has none, or more than may be read."""
+    with trouble_named(path, Exception), recognised(path) as image:
+        return image.width * image.height
+
+
+def recognised(path: Path) -> Image.Image:
+    """The file by its header alone; nothing but files is ever opened."""
+    if not is_text(str(path)):
+        raise not_text(path)
+    return Image.open(regular(path), formats=known_formats())
+
+
+@contextmanager
+def trouble_named(path: Path, *errors: type[Exception]) -> Iterator[None]:
+    """What goes wrong with a file as a `FileError` that names it; `errors` count as damage."""
+    try:
+        yield
     except FileError:
         raise
     except FileNotFoundError:
         raise FileError(path, "the file does not exist", "restore it, or drop it from the dataset") from None
-    except (PermissionError, IsADirectoryError) as error:
-        raise FileError(path, f"cannot be opened ({error.strerror})", "make it a readable file") from None
     except Image.DecompressionBombError:
         raise FileError(path, "too many pixels to be read safely", "cut the image into tiles") from None
     except UnidentifiedImageError:
         raise unidentified(path) from None
-    except DECODER_ERRORS as error:
+    except errors as error:
+        if is_shortage(error):
+            what = "too large for the memory that is free"
+            raise FileError(path, what, "close other programs, or cut it into tiles") from None
+        if isinstance(error, OSError) and error.strerror:  # of the system; a decoder's has but words
+            raise FileError(path, f"cannot be opened ({error.strerror})", "make it a readable file") from None
         reason = " ".join(str(error).split()) or type(error).__name__
         raise FileError(path, f"damaged or cut short ({reason})", "copy or export the file again") from None
+
+
+def not_text(path: Path) -> FileError:
+    """Lists, splits and pages hold names of images, and cannot hold this one."""
+    return FileError(path, "its name is not UTF-8 text", "rename it")
 
 
 def unidentified(path: Path) -> FileError:
     """Why Pillow found no image in the file."""
     if path.stat().st_size == 0:
         return FileError(path, "the file is empty (0 bytes)", "copy or export the file again")
-    return FileError(path, "not an image that can be read", "save it as PNG or JPEG, or move it elsewhere")
+    what = f"not an image that can be read (these can: {', '.join(FORMATS.values())})"
+    return FileError(path, what, "save it as PNG or JPEG, or move it elsewhere")
 
 
 def to_rgb(image: Image.Image, path: str | Path) -> Image.Image:
@@ -145,7 +198,14 @@ def unit_float(image: Image.Image, path: str | Path) -> NDArray[np.uint8]:
 
 
 @cache
+def known_formats() -> tuple[str, ...]:
+    """Those of `FORMATS` that this Pillow was built with."""
+    Image.init()  # registers all that it was
+    return tuple(name for name in FORMATS if name in Image.OPEN)
+
+
+@cache
 def image_suffixes() -> frozenset[str]:
-    """Suffixes of the formats that Pillow reads, in lower case with their dot."""
-    formats = Image.registered_extensions()  # also registers all that can be opened
-    return frozenset(suffix for suffix, name in formats.items() if name in Image.OPEN)
+    """Suffixes of the formats that are read, in lower case with their dot."""
+    formats = Image.registered_extensions()
+    return frozenset(suffix for suffix, name in formats.items() if name in known_formats())

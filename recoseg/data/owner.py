@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from recoseg.data.folder.listing import numbered_lines
+from recoseg.data.list_files import numbered_lines
 from recoseg.data.problem import FileError
 from recoseg.errors import UserError
 

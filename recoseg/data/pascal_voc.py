@@ -27,6 +27,7 @@ class PascalVOC(FileDataset):
 
     With SegmentationClassAug, training images are those of the augmented list (10,582), or if there is
     none all that have an augmented label and are not for validation; without it, those of train.txt (1,464).
+    Without any of these there are none: val alone is enough to evaluate on.
     """
 
     name = "pascal_voc"
@@ -42,7 +43,7 @@ class PascalVOC(FileDataset):
         val_list = OWNER.file(home, *VAL_LISTS)
         val = OWNER.present(read_keys(val_list), images, named_by=val_list)
         train, named_by = train_keys(home, augmented, set(val))
-        train = OWNER.present(train, images, named_by=named_by)
+        train = OWNER.present(train, images, named_by=named_by) if set(train) & images.keys() else []
         test = unlabelled_keys(home, images)
         entries = {key: Entry(images[key]) for key in test}
         entries |= {key: Entry(images[key], augmented.get(key) or published.get(key)) for key in train}
@@ -59,8 +60,8 @@ class PascalVOC(FileDataset):
 def train_keys(home: Path, augmented: Mapping[str, Path], val: Set[str]) -> tuple[list[str], Path]:
     """The training images, and the list or folder that names them."""
     if not augmented:
-        path = OWNER.file(home, f"{LISTS}/train.txt")
-        return read_keys(path), path
+        path = home / f"{LISTS}/train.txt"
+        return (read_keys(path) if path.is_file() else []), path
     for place in AUGMENTED_LISTS:
         if (home / place).is_file():
             return read_keys(home / place), home / place

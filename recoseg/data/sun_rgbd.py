@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from pathlib import Path
 
 from recoseg.data.files import Entry, FileDataset
@@ -31,7 +31,8 @@ class SunRGBD(FileDataset):
     """`root` holds the two folders of images and the labels, numbered through: 1-5050 test, the rest train.
 
     `split` "original" validates on the owner's 5,050 test images, "paper" on 475 of all 10,335, drawn once
-    and for all by number. A key is the name of the label, such as img-005051.
+    and for all by number. A key is the name of the label, such as img-005051. For "original", the training
+    images may be missing: its validation images alone are enough to evaluate on.
     """
 
     name = "sun_rgbd"
@@ -39,7 +40,7 @@ class SunRGBD(FileDataset):
     def __init__(self, *, root: str | Path, split: str = "paper") -> None:
         self.root = Path(root)
         val = lookup({"paper": paper_val(), "original": OWNERS_TEST}, split, what="split of SUN RGB-D")
-        images = find_images(self.root)
+        images = find_images(self.root, val)
         labels = find_labels(self.root)
         if not images.keys() & labels.keys():
             raise OWNER.missing(self.root, f"labels {LABELS[0]}/img-*.png that belong to the images")
@@ -57,10 +58,12 @@ class SunRGBD(FileDataset):
         )
 
 
-def find_images(root: Path) -> dict[int, Path]:
-    """The images by their number among all."""
+def find_images(root: Path, val: Set[int]) -> dict[int, Path]:
+    """The images by their number among all; a folder may be missing that has none of `val`."""
     images: dict[int, Path] = {}
     for part, folder in IMAGES.items():
+        if part == "train" and max(val) <= NUM_TEST and not (root / folder).is_dir():
+            continue
         found = numbered(OWNER.folder(root, folder), ".jpg")
         if not found:
             raise OWNER.missing(root / folder, "img-*.jpg")

@@ -5,10 +5,13 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import resource_tracker, spawn
 from multiprocessing.connection import wait
 from typing import Any, TypeVar
 
@@ -17,6 +20,15 @@ from recoseg.errors import UserError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Progress = Callable[[int, int], None]  # items done, items in all
+
+QUIET_START = """
+import os, pickle
+try:
+    {}
+except (EOFError, pickle.UnpicklingError):
+    if os.getppid() == {parent}:
+        raise
+"""
 
 _work: Callable[[Any], Any]  # what a worker process does; set once when it starts
 
@@ -35,11 +47,30 @@ def in_processes(
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(num_workers, mp_context=context, initializer=begin, initargs=(work,))
     try:
-        yield from pool.map(do, items, chunksize=16)
+        with children_ignore_current_folder(), silent_orphans():
+            results = pool.map(do, items, chunksize=16)
+        yield from results
     except BrokenProcessPool:
         raise UserError("a worker process died, perhaps for lack of memory: fewer need less") from None
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def children_ignore_current_folder() -> Iterator[None]:
+    """For Python processes started within it, as by `python -P`.
+
+    They begin with imports, before they are told where their parent found its modules: a yaml.py that lies
+    where the user happens to be must not be taken for one of these.
+    """
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop("PYTHONSAFEPATH")
+        if before is not None:
+            os.environ["PYTHONSAFEPATH"] = before
 
 
 def begin(work: Callable[[Any], Any]) -> None:
@@ -47,15 +78,44 @@ def begin(work: Callable[[Any], Any]) -> None:
     global _work
     _work = work
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=end_with_parent, daemon=True).start()
+    end_with_parent()
 
 
 def end_with_parent() -> None:
-    """A parent that was killed cannot end its workers: they would wait for more work forever."""
+    """For a worker process: a parent that was killed cannot end it, and it would wait for work forever."""
     parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)
+
+    def watch() -> None:
+        if parent is not None:
+            wait([parent.sentinel])
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+@contextmanager
+def silent_orphans() -> Iterator[None]:
+    """Processes that are started within it say nothing should this one be killed while they begin.
+
+    Else there would be the traceback of a worker that could not read what it shall do, and a warning of the
+    process that clears up after both.
+    """
+    original, unheard = spawn.get_command_line, "ignore:resource_tracker:UserWarning"
+
+    def command_line(**words: Any) -> list[str]:
+        command = original(**words)
+        place = command.index("-c") + 1
+        command[place] = QUIET_START.format(command[place], parent=os.getpid())
+        return command
+
+    sys.warnoptions.append(unheard)
+    spawn.get_command_line = command_line
+    try:
+        resource_tracker.ensure_running()
+        yield
+    finally:
+        spawn.get_command_line = original
+        sys.warnoptions.remove(unheard)
 
 
 def do(item: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
 import torch
@@ -16,6 +16,9 @@ from recoseg.types import IGNORE, BoundaryScores
 
 OFFSETS_AT_ONCE = 16
 DILATION, TOLERANCE, BAND = (Distance(share, of_diagonal=True) for share in (2, 0.75, 1))
+
+THIN_VOID, LEAST_THIN_VOID = Distance(1, of_diagonal=True), 6
+"""A band of void up to this wide, in pixels at least 6, hides a contour: those of Pascal VOC are 5 wide."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,13 +48,19 @@ class BoundaryCounter:
         self.confusion = torch.zeros(num_classes, num_classes, dtype=torch.int64, device=device)
 
     def add(self, predicted: Tensor, labels: Tensor) -> None:
-        """(B, H, W) uint8 both. What has no true label is void in both maps; void is no neighbour."""
+        """(B, H, W) uint8 both. What has no true label is void in both maps; void is no neighbour.
+
+        Contours are those of maps in which thin void is filled; pixels are counted where they have a label.
+        """
         size = labels.shape[1:]
-        predicted = void_where(labels == IGNORE, predicted)
-        self.bands += self.count_bands(predicted, labels, self.rule.dilation.whole_pixels(*size))
+        is_void = labels == IGNORE
+        predicted = void_where(is_void, predicted)
+        if is_void.any():
+            predicted, labels = without_thin_void(predicted, labels, width=thin_void_width(*size))
+        self.bands += self.count_bands(predicted, labels, is_void, self.rule.dilation.whole_pixels(*size))
         self.contours += self.count_contours(predicted, labels, self.rule.tolerance.pixels(*size))
-        near = void_where(~near_change(labels, self.rule.band.whole_pixels(*size)), labels)
-        self.confusion += confusion_matrix(predicted, near, self.num_classes)
+        is_far = ~near_change(labels, self.rule.band.whole_pixels(*size))
+        self.confusion += confusion_matrix(predicted, void_where(is_far | is_void, labels), self.num_classes)
 
     def take(self, other: BoundaryCounter) -> None:
         """Add what another has counted by the same rule."""
@@ -64,9 +73,11 @@ class BoundaryCounter:
         counts = (self.bands, self.contours, self.confusion)
         return BoundaryScores(*(sum_over_processes(count).cpu() for count in counts))
 
-    def count_bands(self, predicted: Tensor, labels: Tensor, reach: int) -> Tensor:
+    def count_bands(self, predicted: Tensor, labels: Tensor, is_void: Tensor, reach: int) -> Tensor:
         """(3, K): pixels in the band of their class in both maps, in the truth, as predicted."""
-        true_band, predicted_band = band_labels(labels, reach), band_labels(predicted, reach)
+        true_band, predicted_band = (
+            void_where(is_void, band_labels(one, reach)) for one in (labels, predicted)
+        )
         both = void_where(true_band != predicted_band, true_band)
         return torch.stack([self.per_class(found) for found in (both, true_band, predicted_band)])
 
@@ -84,6 +95,53 @@ class BoundaryCounter:
 def void_where(is_void: Tensor, labels: Tensor) -> Tensor:
     """`labels` (uint8), IGNORE where `is_void`: masked_fill, but quicker, since IGNORE has all bits set."""
     return labels | is_void.view(torch.uint8) * IGNORE
+
+
+def thin_void_width(height: int, width: int) -> int:
+    return max(LEAST_THIN_VOID, THIN_VOID.whole_pixels(height, width))
+
+
+def without_thin_void(predicted: Tensor, labels: Tensor, *, width: int) -> tuple[Tensor, Tensor]:
+    """Both maps, with bands of void up to `width` filled: a pixel there takes what its nearest neighbour has.
+
+    The nearest one that has a true label, in both maps: so equal maps stay equal. Wider void stays void.
+    """
+    side = width + 1  # of a square that fits into what is wider
+    margin = int(side // 2 * 2**0.5)  # the nearest label is not further than the corners of such a square
+    padded = [F.pad(one, [margin] * 4, value=IGNORE) for one in (predicted, labels)]
+    is_labelled = (padded[1] != IGNORE).flatten()
+    is_thin = F.pad((labels == IGNORE) & ~holds_squares(labels == IGNORE, side), [margin] * 4)
+    places = is_thin.flatten().nonzero().squeeze(1)  # (n,)
+    sources = nearest(places, is_labelled, disc(side // 2 * 2**0.5, padded[1].shape[2]))
+    for one in padded:
+        flat = one.view(-1)
+        flat[places] = flat[sources]
+    filled = [one[:, margin:-margin, margin:-margin].contiguous() for one in padded]
+    return filled[0], filled[1]
+
+
+def holds_squares(mask: Tensor, side: int) -> Tensor:
+    """(B, H, W) bool: what squares of `side` cover that lie within the mask, or beyond the image."""
+    padded = F.pad(mask.view(torch.uint8), [side - 1] * 4, value=1)
+    inside = over_windows(padded, side, torch.minimum)  # (B, H + side - 1, W + side - 1)
+    return over_windows(inside, side, torch.maximum).bool()
+
+
+def nearest(places: Tensor, is_wanted: Tensor, offsets: Sequence[int]) -> Tensor:
+    """(n,) For each of the places in a flat map the nearest wanted one, by the order of the offsets."""
+    sources, first = places.clone(), min(offsets)
+    rest = torch.arange(len(places), device=places.device)  # numbers of those not found yet
+    for start in range(0, len(offsets), OFFSETS_AT_ONCE):
+        here = places.index_select(0, rest) + first  # as numbers in a map that is moved by an offset
+        chosen = torch.zeros_like(here)
+        for offset in reversed(offsets[start : start + OFFSETS_AT_ONCE]):  # so that the nearest comes last
+            chosen.masked_fill_(is_wanted[offset - first :].index_select(0, here), offset)
+        is_found = chosen != 0  # a place itself is none of those wanted
+        sources[rest[is_found]] += chosen[is_found]
+        rest = rest[~is_found]
+        if not len(rest):
+            break
+    return sources
 
 
 def band_labels(labels: Tensor, reach: int) -> Tensor:

@@ -39,7 +39,9 @@ class Distance:
         return f"{self.value:g} pixel{'' if self.value == 1 else 's'}"
 
     def pixels(self, height: int, width: int) -> float:
-        return self.value / 100 * hypot(height, width) if self.of_diagonal else self.value
+        """No more than the diagonal: nothing in an image is farther away."""
+        diagonal = hypot(height, width)
+        return self.value / 100 * diagonal if self.of_diagonal else min(self.value, diagonal)
 
     def whole_pixels(self, height: int, width: int) -> int:
         """Rounded, at least 1."""

@@ -15,6 +15,7 @@ from recoseg.evaluate.windows import Block, blended
 from recoseg.models.layers import resize
 
 SMALLEST_SIDE = 32  # the largest stride that our encoders have
+LARGEST_SCALE, MOST_SCALES = 16, 32
 BAND_BYTES = 256e6  # what the blended logits of a row of windows may take
 
 
@@ -37,8 +38,12 @@ class Protocol:
             raise UserError(f"window: got {self.window}, needs at least {SMALLEST_SIDE} pixels")
         if not 0 <= self.overlap < 1:
             raise UserError(f"overlap: got {self.overlap:g}, needs a share of the window from 0 to below 1")
-        if not self.scales or not all(0 < scale < float("inf") for scale in self.scales):
-            raise UserError(f"scales: got {self.scales}, needs at least one number above 0")
+        if not self.scales or not all(0 < scale <= LARGEST_SCALE for scale in self.scales):
+            raise UserError(
+                f"scales: got {self.scales}, needs at least one number, above 0 to {LARGEST_SCALE}"
+            )
+        if len(self.scales) > MOST_SCALES:
+            raise UserError(f"scales: got {len(self.scales)} numbers, needs at most {MOST_SCALES}")
 
     @property
     def name(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from recoseg.losses.class_means import class_sums, inverse_lengths, unit_vectors
 from recoseg.losses.shrink_labels import shrink_labels
+from recoseg.typed_values import Count, Limits
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,13 @@ class Tree:
     leaves: tuple[int, ...]  # classes from the first leaf to the last
     classes: tuple[int, ...]  # what the numbers 0, 1, ... of `linkage` mean
     linkage: NDArray[np.float64]  # (number of classes - 1, 4), as SciPy has it
+
+
+class PlainRelations(TypedDict):
+    """What `Relations.as_plain` gives."""
+
+    graph: list[list[Annotated[float, Limits(-1, 1)] | None]]
+    pixels: list[Count]
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,72 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import torch
 
-from recoseg.errors import UserError
 from recoseg.files import write_whole
+from recoseg.records import read_record
+from recoseg.typed_values import Count, Others, Share, require_lengths
 from recoseg.types import BoundaryScores, Scores
 
 COUNTS = ("bands", "contours", "confusion")
 """The fields of BoundaryScores."""
+
+Shares = list[Share | None]  # of each class; none where it is absent
+
+
+class BoundaryCounts(TypedDict):
+    bands: list[list[Count]]
+    contours: list[list[Count]]
+    confusion: list[list[Count]]
+
+
+class PlainBoundary(TypedDict):
+    """What `boundary_as_plain` gives."""
+
+    mean_iou: Share | None
+    mean_f_score: Share | None
+    near_mean_iou: Share | None
+    iou: Shares
+    f_score: Shares
+    near_iou: Shares
+    counts: BoundaryCounts
+
+
+class PlainScores(TypedDict):
+    """What `scores_as_plain` gives."""
+
+    mean_iou: Share | None
+    accuracy: Share | None
+    iou: Shares
+    class_accuracy: Shares
+    confusion: list[list[Count]]
+    boundary: NotRequired[PlainBoundary | None]
+
+
+class PlainEvaluation(PlainScores):
+    classes: list[str]
+
+
+SCORES = tuple(PlainScores.__annotations__)
+
+
+def require_classes(plain: Mapping[str, Any], num_classes: int | None = None) -> None:
+    """A rule for plain scores: all of them are of so many classes, by default of those in the confusion."""
+    classes = len(plain["confusion"]) if num_classes is None else num_classes
+    require_lengths("confusion", plain["confusion"], classes, classes)
+    for name in ("iou", "class_accuracy"):
+        require_lengths(name, plain[name], classes)
+    if (boundary := plain.get("boundary")) is not None:
+        for name in ("iou", "f_score", "near_iou"):
+            require_lengths(f"boundary.{name}", boundary[name], classes)
+        for name, rows in zip(COUNTS, (3, 4, classes), strict=True):
+            require_lengths(f"boundary.counts.{name}", boundary["counts"][name], rows, classes)
+
+
+def require_named_classes(plain: Mapping[str, Any]) -> None:
+    require_classes(plain, len(plain["classes"]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,13 +89,10 @@ class Evaluation:
 
     @classmethod
     def load(cls, path: Path) -> Evaluation:
-        try:
-            plain = json.loads(path.read_text(encoding="utf-8"))
-            scores, names = scores_from_plain(plain), tuple(plain["classes"])
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise UserError(f"{path} is not a file of scores: write it again by recoseg evaluate") from error
+        kind = Annotated[PlainEvaluation, Others(Any), require_named_classes]
+        plain = read_record(path, kind, what="file of scores", remedy="write it again by recoseg evaluate")
         about = {name: value for name, value in plain.items() if name not in {"classes", *SCORES}}
-        return cls(scores=scores, class_names=names, about=about)
+        return cls(scores=scores_from_plain(plain), class_names=tuple(plain["classes"]), about=about)
 
 
 def scores_as_plain(scores: Scores) -> dict[str, Any]:
@@ -56,10 +109,6 @@ def scores_as_plain(scores: Scores) -> dict[str, Any]:
     return plain
 
 
-SCORES = ("mean_iou", "accuracy", "iou", "class_accuracy", "confusion", "boundary")
-"""The names that `scores_as_plain` gives."""
-
-
 def boundary_as_plain(boundary: BoundaryScores) -> dict[str, Any]:
     return {
         "mean_iou": none_if_nan(boundary.mean_iou),
@@ -73,7 +122,7 @@ def boundary_as_plain(boundary: BoundaryScores) -> dict[str, Any]:
 
 
 def scores_from_plain(plain: Mapping[str, Any]) -> Scores:
-    """What `scores_as_plain` was given; other names in `plain` are passed over."""
+    """What `scores_as_plain` was given; `plain` is known to be `PlainScores`, and may have more."""
     boundary = None
     if plain.get("boundary") is not None:
         counts = plain["boundary"]["counts"]

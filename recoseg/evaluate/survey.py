@@ -17,11 +17,31 @@ from recoseg.evaluate.embeddings import Embedder
 from recoseg.evaluate.enlarged import enlarged_argmax
 from recoseg.evaluate.evaluator import same_size_groups
 from recoseg.evaluate.read_ahead import read_ahead
-from recoseg.evaluate.relations import ClassSums, Relations
-from recoseg.evaluate.scores_file import scores_as_plain, scores_from_plain
+from recoseg.evaluate.relations import ClassSums, PlainRelations, Relations
+from recoseg.evaluate.scores_file import PlainScores, require_classes, scores_as_plain, scores_from_plain
+from recoseg.typed_values import Count, require_lengths
 from recoseg.types import Scores
 
 BOUNDARY = BoundaryRule()
+
+
+class PlainSurvey(PlainScores):
+    """What `Survey.as_plain` gives."""
+
+    num_images: Count
+    relations: dict[str, PlainRelations]
+
+
+class SurveyFile(PlainSurvey):
+    made_from: dict[str, Any]
+
+
+def require_survey_of(plain: Mapping[str, Any], num_classes: int) -> None:
+    """A rule for plain surveys: all that is in them is of so many classes."""
+    require_classes(plain, num_classes)
+    for name, one in plain["relations"].items():
+        require_lengths(f"relations.{name}.graph", one["graph"], num_classes, num_classes)
+        require_lengths(f"relations.{name}.pixels", one["pixels"], num_classes)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean
 
+from recoseg.errors import UserError
 from recoseg.experiments.cells import Cell
 from recoseg.experiments.columns import COLUMNS
 from recoseg.experiments.execute import CellInUseError, CellStoppedError
@@ -56,6 +57,11 @@ class Board:
     def results(self) -> list[Result]:
         return [state.result for state in self.states.values() if state.result]
 
+    def troubles(self) -> list[UserError]:
+        """What cannot be read, one for each run."""
+        cells = {cell.folder: cell for cell in self.cells if self.states[cell.folder].trouble}
+        return [UserError(f"{cell.name}: {self.states[folder].trouble}") for folder, cell in cells.items()]
+
     def count(self, kind: str) -> int:
         return sum(state.kind == kind for state in self.states.values())
 
@@ -79,6 +85,6 @@ class Board:
         left = [
             self.states[cell.folder].share_left * known.get(kind_of(cell), mean(known.values()))
             for cell in self.unfinished()
-            if cell.folder not in self.failures and self.states[cell.folder].kind != "other"
+            if cell.folder not in self.failures and self.states[cell.folder].kind not in ("other", "damaged")
         ]
         return max([sum(left) / workers, *left])  # the longest takes its time, however many there are

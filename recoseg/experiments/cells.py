@@ -27,10 +27,16 @@ class Cell:
     data: tuple[str, ...]
     out: Path
     owner: str  # the row whose folder it is
+    trust: bool = False  # its config's model.factory may run code
 
     @property
     def name(self) -> str:
         return f"{self.column}/{self.row}/seed-{self.seed}"
+
+    @property
+    def place(self) -> tuple[str, str, str, int]:
+        """Where its result belongs."""
+        return self.profile, self.column, self.owner, self.seed
 
     @property
     def folder(self) -> Path:
@@ -63,7 +69,7 @@ class Cell:
 
     def score(self) -> list[str]:
         """Two commands that share a run may both score it: each writes the same."""
-        out = ["--out", str(self.scores), "--force"]
+        out = ["--out", str(self.scores), "--force", *(["--trust"] if self.trust else [])]
         return ["evaluate", str(self.folder), "--subset", self.subset, *self.data, *out]
 
     def settings(self) -> Mapping[str, object]:

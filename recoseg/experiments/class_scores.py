@@ -15,7 +15,7 @@ from recoseg.experiments.methods import ROWS
 from recoseg.experiments.results import Result
 from recoseg.experiments.table_formats import aligned, in_latex
 from recoseg.experiments.tables import NONE, heading
-from recoseg.words import listed
+from recoseg.words import listed, printable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -75,6 +75,8 @@ def class_scores(grid: Grid, column: str, results: Sequence[Result]) -> ClassSco
         raise UserError(f"{heading(column)}: no seed is done for all methods; choose methods with --only")
     chosen = [[found[row][seed] for seed in seeds] for row in rows]
     names = list(chosen[0][0].iou)
+    for other in (result for runs in chosen for result in runs if set(result.iou) != set(names)):
+        raise UserError(f"{heading(column)}: {other.row}, seed {other.seed}, was scored on other classes")
     scores = {name: (lambda result, name=name: result.iou.get(name)) for name in names} | OTHERS
     lines = [(name, tuple(mean_of(runs, score) for runs in chosen)) for name, score in scores.items()]
     return ClassScores(
@@ -122,11 +124,13 @@ def terminal(table: ClassScores) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.markup import escape
     from rich.table import Table
+    from rich.text import Text
 
-    head, *rows = table.cells("[bold]%s[/]", escape)
-    shown = Table(*head, box=SIMPLE_HEAD, title=table.caption, title_justify="left")
-    for column in shown.columns[1:]:
-        column.justify = "right"
+    shown = Table(box=SIMPLE_HEAD, title=Text(table.caption), title_justify="left")
+    cells = table.cells("[bold]%s[/]", lambda text: escape(printable(text)))
+    head, *rows = ([Text.from_markup(cell, emoji=False) for cell in row] for row in cells)
+    for number, name in enumerate(head):
+        shown.add_column(name, justify="right" if number else "left")
     for row in rows:
         shown.add_row(*row)
     return shown

@@ -19,7 +19,7 @@ from recoseg.experiments.cell_settings import portable
 from recoseg.experiments.cells import Cell
 from recoseg.experiments.results import FILE, Result
 from recoseg.experiments.states import CellState, state_of, training_seconds
-from recoseg.train.run_folder import RunFolder, read_lines
+from recoseg.train.run_folder import RunFolder
 
 SECONDS_TO_NOTICE = 10.0
 
@@ -60,6 +60,8 @@ def commands_left(cell: Cell, state: CellState) -> Iterator[list[str]]:
     if state.kind == "other":
         names = ", ".join(state.differences)
         raise CellError(f"{cell.folder} was begun with other settings: {names}")
+    if state.kind == "damaged":
+        raise CellError(state.trouble)
     if state.kind == "running":
         raise CellInUseError
     if state.kind == "new":
@@ -80,8 +82,8 @@ def state_when_free(cell: Cell) -> CellState:
 
 
 def put_aside(folder: Path) -> None:
-    """A folder that is not yet a run was left by a process that ended too soon: make room for a new one."""
-    if folder.is_dir() and any(folder.iterdir()):
+    """A folder that is neither a run nor the beginning of one, which `train --out` takes: make room."""
+    if not RunFolder(folder).is_free():
         number = 1
         while (aside := folder.with_name(f"{folder.name}.broken-{number}")).exists():
             number += 1
@@ -105,6 +107,8 @@ def result_of(cell: Cell, *, threads: int | None) -> Result:
         if evaluation.about.get(name) != value:
             raise UserError(f"{cell.scores} is not of {name} {value}: remove it, and run again")
     scores, boundary = evaluation.scores, evaluation.scores.boundary
+    if scores.mean_iou != scores.mean_iou:
+        raise UserError(f"{cell.name}: no pixel of {cell.subset} has a label, so there is nothing to score")
     return Result(
         profile=cell.profile,
         column=cell.column,
@@ -120,9 +124,13 @@ def result_of(cell: Cell, *, threads: int | None) -> Result:
             name: None if value != value else value
             for name, value in zip(evaluation.class_names, scores.iou.tolist(), strict=True)
         },
-        curve=tuple((line["iteration"], line["mean_iou"]) for line in read_lines(folder.metrics)),
+        curve=tuple(
+            (line["iteration"], line["mean_iou"])
+            for line in folder.read_metrics()
+            if line["mean_iou"] is not None
+        ),
         iterations=config.train.iterations,
-        seconds=round(training_seconds(read_lines(folder.losses))),
+        seconds=round(training_seconds(folder.read_losses())),
         machine=machine(threads, choose_device(config.train.device)),
         versions=f"recoseg {version('recoseg')}, torch {torch.__version__}",
         settings=portable(config),

@@ -16,6 +16,7 @@ from recoseg.experiments.board import Board
 from recoseg.experiments.cells import Cell
 from recoseg.experiments.methods import ROWS
 from recoseg.train.progress import clock
+from recoseg.words import printable
 
 ABOUT_LINES = 7
 """Lines of a terminal that are not for runs: title, heading, summary, and what is between them."""
@@ -55,7 +56,7 @@ class Lines:
                 self.say(self.line(board, cell, kind))
 
     def say(self, text: str) -> None:
-        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+        self.console.print(printable(text), highlight=False, markup=False, soft_wrap=True)
 
     def line(self, board: Board, cell: Cell, kind: str) -> str:
         state = board.states[cell.folder]
@@ -134,8 +135,8 @@ def place(board: Board, cell: Cell) -> Text:
     state = board.states[cell.folder]
     if state.result is not None:
         return Text(f"{100 * state.result.mean_iou:.1f}")
-    if cell.folder in board.failures:
-        return Text("failed", style="red")
+    if cell.folder in board.failures or state.kind == "damaged":
+        return Text("failed" if cell.folder in board.failures else "damaged", style="red")
     if state.kind == "running":
         return Text(f"{100 * state.iteration // max(state.iterations, 1)} %", style="cyan")
     if state.kind == "begun":

@@ -18,6 +18,8 @@ from recoseg.experiments.cells import Cell
 from recoseg.experiments.execute import CellStoppedError, execute
 from recoseg.experiments.results import Result
 
+CHILD = Path(__file__).resolve().parents[1] / "cli" / "child.py"
+
 
 class LocalWorkers:
     """Cells that are submitted wait for a free worker; `stop` lets processes save their states and end."""
@@ -61,7 +63,7 @@ class LocalWorkers:
             if self.stopping:
                 raise CellStoppedError
             process = subprocess.Popen(
-                [sys.executable, "-m", "recoseg.cli.child", *command],
+                [sys.executable, "-P", str(CHILD), *command],
                 stdin=subprocess.PIPE,  # nothing is written: it is closed when we end, however that is
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from recoseg.config.load import SHIPPED, find_config, read_yaml
+from recoseg.config.load import SHIPPED, find_config
 from recoseg.config.parse import members
 from recoseg.config.settings import RunConfig
+from recoseg.config.yaml_file import read_yaml
 from recoseg.errors import UserError
 from recoseg.experiments.columns import DATASETS
+from recoseg.files import real
 from recoseg.lookup import did_you_mean, lookup
 
 FOLDER = "profiles"
@@ -49,7 +51,7 @@ def load_profile(name: str) -> Profile:
     known = shipped()
     if name in known:
         return read_profile(known[name])
-    path = Path(name).resolve()
+    path = real(Path(name))
     if not path.is_file():
         raise UserError(f"no profile {name!r}{did_you_mean(name, known)}; a YAML file may be given too")
     if path.stem in known and path != known[path.stem].resolve():

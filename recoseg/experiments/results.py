@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from recoseg.errors import UserError
 from recoseg.files import write_whole
+from recoseg.records import read_record, read_records
+from recoseg.typed_values import Count, Limits, Share
 
 FILE = "result.json"
 """In the run folder of a cell that is done."""
@@ -22,20 +23,20 @@ class Result:
     profile: str
     column: str
     row: str
-    seed: int
+    seed: Count
     subset: str  # the images that were scored
-    pixels: int  # of them that have a label: other sizes of the data are other tasks
-    mean_iou: float
-    accuracy: float
-    boundary_iou: float | None
-    boundary_f_score: float | None
-    iou: Mapping[str, float | None]  # class -> IoU
-    curve: tuple[tuple[int, float], ...]  # (iteration, mean IoU on validation images) while it was trained
-    iterations: int
-    seconds: float  # of training, with the evaluations on the way
+    pixels: Count  # of them that have a label: other sizes of the data are other tasks
+    mean_iou: Share
+    accuracy: Share
+    boundary_iou: Share | None
+    boundary_f_score: Share | None
+    iou: dict[str, Share | None]  # class -> IoU
+    curve: tuple[tuple[Count, Share], ...]  # (iteration, mean IoU on validation images) while it was trained
+    iterations: Count
+    seconds: Annotated[float, Limits(0)]  # of training, with the evaluations on the way
     machine: str
     versions: str
-    settings: Mapping[str, Any] = field(default_factory=dict)  # all of the run's, by dotted names
+    settings: dict[str, Any] = field(default_factory=dict)  # all of the run's, by dotted names
 
     @property
     def place(self) -> tuple[str, str, str, int]:
@@ -44,25 +45,18 @@ class Result:
     def save(self, path: Path) -> None:
         write_whole(path, json.dumps(asdict(self)) + "\n")
 
-    @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> Result:
-        curve = tuple((int(iteration), float(score)) for iteration, score in plain["curve"])
-        return cls(**{**plain, "curve": curve})
-
 
 def load_result(path: Path) -> Result:
-    return read_results(path)[0]
+    """The result of a cell, which is all that its file holds."""
+    remedy = "delete it, and recoseg experiments run makes it again"
+    result: Result = read_record(path, Result, what="result", remedy=remedy)
+    return result
 
 
 def read_results(path: Path) -> list[Result]:
     """The results in a file, one a line."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-        return [Result.from_plain(json.loads(line)) for line in lines if line.strip()]
-    except FileNotFoundError as error:
-        raise UserError(f"no results at {path}") from error
-    except (ValueError, TypeError, KeyError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} is not a file of results ({error})") from error
+    remedy = "mend or delete that line; recoseg experiments table --save adds it again"
+    return read_records(path, Result, what="results", remedy=remedy)
 
 
 def add_results(path: Path, results: Iterable[Result]) -> None:

@@ -19,7 +19,7 @@ import torch.fx.config
 from torch import Tensor
 from torch.export import Dim
 
-from recoseg.errors import UserError
+from recoseg.errors import UserError, is_shortage
 from recoseg.export.deployable import INPUT, OUTPUT, About, Deployable
 
 Run = Callable[[Tensor], Tensor]
@@ -89,7 +89,9 @@ def program(network: Deployable, size: tuple[int, int] | None) -> torch.export.E
     try:
         with quiet(), torch.no_grad():
             exported = torch.export.export(network, (images,), dynamic_shapes={"images": free})
-    except Exception as error:  # torch.export fails in many ways, all of them about the network
+    except Exception as error:  # torch.export fails in many ways, all others of them about the network
+        if is_shortage(error):
+            raise
         reason = " ".join(str(error).split())[:300]
         advice = "" if size else "; --size HEIGHTxWIDTH exports it for images of one size"
         raise UserError(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from recoseg.errors import UserError
 from recoseg.files import write_whole
+from recoseg.words import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +55,7 @@ class Sheet:
     def text(self, left: float, top: float, text: str, **settings: Any) -> None:
         """The middle of the text's height is at `top`, unless `va` says otherwise."""
         settings.setdefault("va", "center")
-        self.figure.text(left / self.width, 1 - top / self.height, text, **settings)
+        self.figure.text(left / self.width, 1 - top / self.height, printable(text), **settings)
 
     def box(self, left: float, top: float, width: float, height: float, **settings: Any) -> None:
         from matplotlib.patches import Rectangle
@@ -99,6 +100,7 @@ def require_ending(path: Path) -> str:
 
 def shortened(text: str, most: int) -> str:
     """At most so many characters, an ellipsis for what is left out of the middle: ends tell names apart."""
+    text = printable(text)
     if len(text) <= most:
         return text
     end = (most - 1) // 3

@@ -25,6 +25,11 @@ def check_probability(name: str, value: float) -> None:
         raise UserError(f"{name}: got {value!r}, needs a probability from 0 to 1")
 
 
+def check_share(name: str, value: float) -> None:
+    if not 0 < value <= 1:
+        raise UserError(f"{name}: got {value!r}, needs a share above 0, and at most 1")
+
+
 def check_inputs(
     features: Tensor, labels: Tensor, probabilities: Tensor, generator: torch.Generator | None
 ) -> None:

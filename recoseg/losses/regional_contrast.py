@@ -13,18 +13,27 @@ from torch import Tensor, nn
 from recoseg.errors import UserError
 from recoseg.lookup import lookup
 from recoseg.losses.class_means import ClassMeans, class_means, unit_vectors
-from recoseg.losses.contrast_checks import check_above_zero, check_count, check_inputs, check_probability
+from recoseg.losses.contrast_checks import (
+    check_above_zero,
+    check_count,
+    check_inputs,
+    check_probability,
+    check_share,
+)
 from recoseg.losses.contrast_pixels import ContrastPixels, Situation, survey
 from recoseg.losses.contrast_stats import ContrastStats, contrast_stats
 from recoseg.losses.info_nce import info_nce
 from recoseg.losses.key_sampler import NEGATIVES, KeySampler, negative_distribution
 from recoseg.losses.negative_keys import KEYS
 from recoseg.losses.pixel_vectors import chosen_vectors
-from recoseg.losses.regions import QUERIES, Regions, choose_queries, group_by_class
+from recoseg.losses.regions import QUERIES, Regions, choose_queries, group_by_class, hardest
 
 
 class RegionalContrast(nn.Module):
     """The ReCo loss (Eq. 1 to 4), averaged over queries and over the classes that have any.
+
+    Queries are hard up to the probability `hard_below`, as in the paper; or, with `hard_share`, the hardest
+    share of each class's pixels, however hard these are. In a young network nearly all pixels are below 0.97.
 
     It has no parameters and no state. Under `torch.distributed` class means are those of the global batch, so
     every process must call it in each step; queries and keys are a process's own pixels.
@@ -37,6 +46,7 @@ class RegionalContrast(nn.Module):
         num_keys: int = 512,
         temperature: float = 0.5,
         hard_below: float = 0.97,
+        hard_share: float | None = None,
         queries: Literal["hard", "random", "easy"] = "hard",
         negatives: Literal["active", "uniform"] = "active",
         keys: Literal["per_query", "shared"] = "per_query",
@@ -47,6 +57,10 @@ class RegionalContrast(nn.Module):
         check_count("num_keys", num_keys)
         check_above_zero("temperature", temperature)
         check_probability("hard_below", hard_below)
+        if hard_share is not None:
+            check_share("hard_share", hard_share)
+            if queries != "hard":
+                raise UserError(f"hard_share: got {hard_share}, no effect with queries={queries!r}")
         check_above_zero("graph_temperature", graph_temperature)
         for name, choice, table in (
             ("queries", queries, QUERIES),
@@ -60,6 +74,7 @@ class RegionalContrast(nn.Module):
         self.num_keys = num_keys
         self.temperature = temperature
         self.hard_below = hard_below
+        self.hard_share = hard_share
         self.queries = queries
         self.negatives = negatives
         self.keys = keys
@@ -105,7 +120,7 @@ class RegionalContrast(nn.Module):
         with torch.autocast(features.device.type, enabled=False):
             features = features if features.dtype == torch.float64 else features.float()
             pixels = ContrastPixels.of(labels, probabilities)
-            candidates = QUERIES[self.queries](pixels.own_probability, self.hard_below)  # (B, h, w) bool
+            candidates = self._candidates(pixels)  # (B, h, w) bool
             regions = group_by_class(pixels.labels, candidates, pixels.num_classes, generator)
             # Processes meet here, before any of them may find that it has nothing to compare.
             means = class_means(features, pixels.labels, regions.counts)
@@ -122,6 +137,12 @@ class RegionalContrast(nn.Module):
         if not return_stats:
             return loss
         return loss, contrast_stats(means, pixels, situation, ranked_first, self.hard_below, self.num_keys)
+
+    def _candidates(self, pixels: ContrastPixels) -> Tensor:
+        """(B, h, w) bool: which pixels may be queries."""
+        if self.hard_share is not None:
+            return hardest(pixels.own_probability, pixels.labels, pixels.num_classes, self.hard_share)
+        return QUERIES[self.queries](pixels.own_probability, self.hard_below)
 
     def _compare(
         self,
@@ -145,5 +166,5 @@ class RegionalContrast(nn.Module):
         return info_nce(queries, means.directions[asking], negatives, self.temperature, rank=rank)
 
     def extra_repr(self) -> str:
-        names = ("num_queries", "num_keys", "temperature", "hard_below", "queries", "negatives", "keys")
-        return ", ".join(f"{name}={getattr(self, name)!r}" for name in (*names, "graph_temperature"))
+        names = ("num_queries", "num_keys", "temperature", "hard_below", "hard_share", "queries", "negatives")
+        return ", ".join(f"{name}={getattr(self, name)!r}" for name in (*names, "keys", "graph_temperature"))

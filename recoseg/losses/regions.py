@@ -18,6 +18,22 @@ QUERIES: dict[str, Callable[[Tensor, float], Tensor]] = {
 _RANDOM_BITS = 31
 
 
+def hardest(own: Tensor, labels: Tensor, num_classes: int, share: float) -> Tensor:
+    """(B, h, w) bool: of each class the `share` of pixels with the lowest `own` probability, at least one.
+
+    `own` (B, h, w) is NaN, and `labels` (B, h, w) is K, where a pixel takes no part.
+    """
+    labels, own = labels.flatten(), own.flatten().nan_to_num(nan=1.0).clamp(0, 1)
+    order = (labels + own.double() / 2).argsort()  # by class, then from hard to easy
+    counts = torch.bincount(labels, minlength=num_classes + 1)  # (K + 1,)
+    place = torch.arange(len(labels), device=labels.device) - (counts.cumsum(0) - counts)[labels[order]]
+    quota = (counts * share).ceil().clamp(min=1).long()
+    quota[num_classes] = 0
+    chosen = torch.zeros_like(labels, dtype=torch.bool)
+    chosen[order] = place < quota[labels[order]]
+    return chosen
+
+
 @dataclass(frozen=True)
 class Regions:
     """Which pixels belong to which class, and which of them may be queries.

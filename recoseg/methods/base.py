@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from recoseg.types import Batch, StepOutput
+from recoseg.losses.pixel import pixel_cross_entropy
+from recoseg.types import Batch, ModelOutput, PseudoLabels, StepOutput
 
 
 class Method(nn.Module, ABC):
@@ -17,8 +18,14 @@ class Method(nn.Module, ABC):
     `step` is also what `forward` does, so that `DistributedDataParallel` can be put around a method.
     """
 
-    student: nn.Module
     needs_unlabelled = False
+    class_weights: Tensor | None
+
+    def __init__(self, student: nn.Module, *, class_weights: Tensor | None = None) -> None:
+        """`class_weights` (K,): how much a pixel of each class counts in the supervised loss; None: alike."""
+        super().__init__()
+        self.student = student
+        self.register_buffer("class_weights", class_weights, persistent=False)  # of the data, not learned
 
     @abstractmethod
     def step(
@@ -30,6 +37,17 @@ class Method(nn.Module, ABC):
         self, labelled: Batch, unlabelled: Batch | None, *, iteration: int, generator: torch.Generator
     ) -> StepOutput:
         return self.step(labelled, unlabelled, iteration=iteration, generator=generator)
+
+    def supervised_loss(self, output: ModelOutput, labelled: Batch) -> Tensor:
+        """Cross-entropy with a person's labels, the same in every method."""
+        return pixel_cross_entropy(output.logits, labelled.labels, self.class_weights)
+
+    def supervised_step(self, labelled: Batch) -> StepOutput:
+        """What a step is without unlabelled images, in every method."""
+        output = self.student(labelled.images)
+        loss = self.supervised_loss(output, labelled)
+        labels = PseudoLabels.of_batch(labelled)
+        return StepOutput(loss=loss, parts={"supervised": loss.detach()}, pixels=[(output, labels)])
 
     def uses_unlabelled(self, iteration: int) -> bool:
         """Whether that iteration looks at unlabelled images at all."""

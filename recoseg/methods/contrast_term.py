@@ -12,6 +12,7 @@ from recoseg.losses.contrast_checks import check_probability
 from recoseg.losses.contrast_stats import ContrastStats
 from recoseg.losses.regional_contrast import RegionalContrast
 from recoseg.losses.shrink_labels import shrink_labels
+from recoseg.methods.ramp import Ramp
 from recoseg.models.layers import resize
 from recoseg.types import IGNORE, ModelOutput, PseudoLabels, StepOutput
 
@@ -20,6 +21,7 @@ from recoseg.types import IGNORE, ModelOutput, PseudoLabels, StepOutput
 class ContrastTerm:
     """Adds `weight` times the contrast of all pixels with a label, or a pseudo-label above `trust_above`.
 
+    The weight grows from 0 over the first `ramp` iterations, while the network has little to contrast yet.
     Where only single pixels are labelled, the others join with the student's own label, if its confidence is
     at least `own_label_above`; padding does not.
     """
@@ -28,6 +30,7 @@ class ContrastTerm:
     weight: float = 1.0
     trust_above: float = 0.7
     own_label_above: float = 0.97
+    ramp: int = 0
 
     def __post_init__(self) -> None:
         check_probability("own_label_above", self.own_label_above)
@@ -35,18 +38,19 @@ class ContrastTerm:
             raise UserError(f"trust_above: got {self.trust_above!r}, needs a probability below 1")
 
     def __call__(
-        self, output: StepOutput, generator: torch.Generator, *, with_stats: bool = False
+        self, output: StepOutput, generator: torch.Generator, *, iteration: int, with_stats: bool = False
     ) -> StepOutput:
         """The step with a part "contrast" in its loss, and if asked for, stats of it."""
+        weight = self.weight * Ramp(ramp=self.ramp).weight(iteration)
         pixels = [self.cells(predicted, labels) for predicted, labels in output.pixels]
         features, labels, probabilities = (joined(tensors) for tensors in zip(*pixels, strict=True))
         if not with_stats:
             loss = self.contrast(features, labels, probabilities, generator=generator)
-            return output.plus("contrast", loss, weight=self.weight)
+            return output.plus("contrast", loss, weight=weight)
         loss, stats = self.contrast(features, labels, probabilities, generator=generator, return_stats=True)
         idle = stats.inactive_because
         note = f"the contrast is 0 in this step: {idle}" if idle else None
-        output = output.plus("contrast", loss, weight=self.weight)
+        output = output.plus("contrast", loss, weight=weight)
         return replace(output, stats={**output.stats, **as_numbers(stats)}, note=note)
 
     def cells(self, predicted: ModelOutput, pseudo: PseudoLabels) -> tuple[Tensor, Tensor, Tensor]:

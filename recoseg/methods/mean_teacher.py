@@ -8,16 +8,15 @@ from __future__ import annotations
 from typing import Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from recoseg.augment.strong import StrongView
 from recoseg.errors import UserError
 from recoseg.lookup import lookup
-from recoseg.losses.pixel import confident_cross_entropy, pixel_cross_entropy
+from recoseg.losses.pixel import confident_cross_entropy
 from recoseg.methods.base import Method
 from recoseg.methods.ramp import Ramp
 from recoseg.methods.student_passes import PASSES
-from recoseg.methods.supervised import supervised_step
 from recoseg.methods.teacher import Teacher
 from recoseg.types import Batch, PseudoLabels, StepOutput
 
@@ -27,7 +26,8 @@ class MeanTeacher(Method):
 
     The teacher labels an unlabelled image as it is; the student sees it through `view`. Where a few of its
     labels are known, these override the teacher's. The first `supervised_start` iterations have the
-    supervised part alone; over the next `ramp` ones the weight of the other grows from 0 to 1.
+    supervised part alone; over the next `ramp` ones the weight of the other grows from 0 to 1. Pixels that
+    the teacher is less sure of than `pixel_above` are not learned from; with 0, as in the paper, all are.
     """
 
     needs_unlabelled = True
@@ -38,18 +38,21 @@ class MeanTeacher(Method):
         view: StrongView,
         *,
         trust_above: float = 0.97,
+        pixel_above: float = 0.0,
         decay: float = 0.99,
+        warm_up: Literal["mean", "fast"] = "mean",
         teacher_norm: Literal["average", "batch"] = "average",
         student_pass: Literal["separate", "together"] = "separate",
         supervised_start: int = 0,
         ramp: int = 0,
+        class_weights: Tensor | None = None,
     ) -> None:
-        super().__init__()
-        if not 0 <= trust_above <= 1:
-            raise UserError(f"trust_above is a probability, got {trust_above:g}")
-        self.student = student
-        self.teacher = Teacher(student, decay=decay, norm=teacher_norm)
-        self.view, self.trust_above = view, trust_above
+        super().__init__(student, class_weights=class_weights)
+        for name, value in (("trust_above", trust_above), ("pixel_above", pixel_above)):
+            if not 0 <= value <= 1:
+                raise UserError(f"{name} is a probability, got {value:g}")
+        self.teacher = Teacher(student, decay=decay, warm_up=warm_up, norm=teacher_norm)
+        self.view, self.trust_above, self.pixel_above = view, trust_above, pixel_above
         self.pass_both = lookup(PASSES, student_pass, what="student's pass")
         self.ramp = Ramp(supervised_start=supervised_start, ramp=ramp)
 
@@ -60,12 +63,14 @@ class MeanTeacher(Method):
         self, labelled: Batch, unlabelled: Batch | None, *, iteration: int, generator: torch.Generator
     ) -> StepOutput:
         if unlabelled is None:
-            return supervised_step(self.student, labelled)
+            return self.supervised_step(labelled)
         pseudo = self.teacher.pseudo_label(unlabelled.images).within(unlabelled.shown)
         images, pseudo = self.view(unlabelled.images, pseudo, unlabelled.labels, generator)
         both = self.pass_both(self.student, labelled.images, images)
-        supervised = pixel_cross_entropy(both.on_labelled.logits, labelled.labels)
-        unsupervised = confident_cross_entropy(both.on_mixed.logits, pseudo, trust_above=self.trust_above)
+        supervised = self.supervised_loss(both.on_labelled, labelled)
+        unsupervised = confident_cross_entropy(
+            both.on_mixed.logits, pseudo, trust_above=self.trust_above, pixel_above=self.pixel_above
+        )
         return StepOutput(
             loss=supervised + self.ramp.weight(iteration) * unsupervised,
             parts={"supervised": supervised.detach(), "unsupervised": unsupervised.detach()},

@@ -6,6 +6,7 @@ The student makes its maps of unlabelled images look true, and trusts the ones t
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -17,7 +18,7 @@ from recoseg.errors import UserError
 from recoseg.losses.pixel import pixel_cross_entropy
 from recoseg.methods.discriminator import Discriminator, Judgement
 from recoseg.methods.ramp import Ramp
-from recoseg.methods.supervised import Supervised, supervised_step
+from recoseg.methods.supervised import Supervised
 from recoseg.models.layers import resize
 from recoseg.types import IGNORE, Batch, PseudoLabels, StepOutput
 
@@ -49,10 +50,12 @@ class S4GAN(Supervised):
         self_above: float = 0.6,
         discriminator_lr: float = 1e-4,
         average: float | None = None,
+        warm_up: Literal["mean", "fast"] = "mean",
         supervised_start: int = 0,
         ramp: int = 0,
+        class_weights: Tensor | None = None,
     ) -> None:
-        super().__init__(student, average=average)
+        super().__init__(student, average=average, warm_up=warm_up, class_weights=class_weights)
         if not 0 <= self_above <= 1:
             raise UserError(f"self_above is a probability, got {self_above:g}")
         self.view, self.num_classes = view, num_classes
@@ -75,7 +78,7 @@ class S4GAN(Supervised):
                 "s4gan needs fully labelled images, and this split has single labelled pixels: "
                 "take mean_teacher, or a split of whole images"
             )
-        output = supervised_step(self.student, labelled)
+        output = self.supervised_step(labelled)
         if unlabelled is None:
             return replace(output, loss=output.loss + untouched(self.discriminator))
         whole = PseudoLabels.certain(torch.zeros_like(unlabelled.labels)).within(unlabelled.shown)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from itertools import compress
 from typing import Literal
@@ -21,9 +21,19 @@ from recoseg.types import PseudoLabels
 NORMS = {"average": False, "batch": True}
 """The teacher's BatchNorm -> whether it takes its statistics from the batch that it labels."""
 
+WARM_UPS: dict[str, Callable[[int], float]] = {
+    "mean": lambda iteration: 1 - 1 / (iteration + 1),
+    "fast": lambda iteration: (1 + iteration) / (10 + iteration),
+}
+"""How the decay grows: its value after iteration number t, from 0, up to the full one."""
+
 
 class Teacher(nn.Module):
-    """theta' = decay * theta' + (1 - decay) * theta after every update; the first update copies the student.
+    """An EMA: theta' = decay * theta' + (1 - decay) * theta after every update of the student.
+
+    The decay grows to its full value. With `warm_up="mean"`, the authors', the first update copies the
+    student, and the teacher is the mean of all students so far until 1 / (1 - decay) updates are done; with
+    `warm_up="fast"` it is min((1 + t) / (10 + t), decay), which forgets the first students far sooner.
 
     BatchNorm's running statistics are averaged like the weights; evaluation uses them. Labels are given with
     them too (`norm="average"`), so that they depend on their own image only; or with the statistics of the
@@ -31,12 +41,17 @@ class Teacher(nn.Module):
     """
 
     def __init__(
-        self, student: nn.Module, *, decay: float = 0.99, norm: Literal["average", "batch"] = "average"
+        self,
+        student: nn.Module,
+        *,
+        decay: float = 0.99,
+        warm_up: Literal["mean", "fast"] = "mean",
+        norm: Literal["average", "batch"] = "average",
     ) -> None:
         super().__init__()
         if not 0 <= decay < 1:
             raise UserError(f"the teacher's decay must be at least 0 and below 1, got {decay:g}")
-        self.decay = decay
+        self.decay, self.decay_at = decay, lookup(WARM_UPS, warm_up, what="warm-up")
         self.by_batch = lookup(NORMS, norm, what="teacher's norm")
         self.network = copy.deepcopy(student).requires_grad_(False).eval()
 
@@ -47,7 +62,7 @@ class Teacher(nn.Module):
     @torch.no_grad()
     def update(self, student: nn.Module, iteration: int) -> None:
         """Move towards `student` after iteration number `iteration`, from 0."""
-        decay = min(1 - 1 / (iteration + 1), self.decay)
+        decay = min(self.decay_at(iteration), self.decay)
         mine = [*self.network.parameters(), *self.network.buffers()]
         theirs = [*student.parameters(), *student.buffers()]
         floating = [tensor.is_floating_point() for tensor in mine]

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from recoseg.models.base import SegmentationNetwork
 from recoseg.models.encoders import Encoder
 from recoseg.models.image_checks import require_images
-from recoseg.models.initialise import initialise
+from recoseg.models.initialise import initialise, quiet
 from recoseg.models.layers import Normalise
 from recoseg.types import ModelOutput
 
@@ -41,9 +41,11 @@ class DeepLabV2(SegmentationNetwork):
 
     def __init__(self, *, encoder: Encoder, num_classes: int, feature_channels: int | None = None) -> None:
         super().__init__()
-        self.normalise = Normalise()
+        self.normalise = Normalise(mean=encoder.mean, std=encoder.std)
         self.classifier = SummedPyramid(encoder.high_channels, num_classes, rates=RATES)
         self.apply(initialise)
+        for branch in self.classifier.branches:
+            quiet(branch)
         self.representation = (  # after apply: a seed gives the same network with and without it
             nn.Conv2d(encoder.high_channels, feature_channels, 1).apply(initialise)
             if feature_channels

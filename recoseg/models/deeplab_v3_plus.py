@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -9,7 +11,7 @@ from recoseg.models.base import SegmentationNetwork
 from recoseg.models.encoders import Encoder
 from recoseg.models.heads import convolved_head
 from recoseg.models.image_checks import require_images
-from recoseg.models.initialise import initialise
+from recoseg.models.initialise import initialise, quiet
 from recoseg.models.layers import ASPP, Normalise, conv_norm_relu, resize
 from recoseg.types import ModelOutput
 
@@ -35,17 +37,24 @@ class DeepLabV3Plus(SegmentationNetwork):
         decoder_width: int = 256,
         separable: bool = False,
         dropout: float = 0.1,
+        rates: Sequence[int] | None = None,
+        pooling_norm: bool = True,
     ) -> None:
         super().__init__()
-        self.normalise = Normalise()
-        rates = RATES[encoder.output_stride]
+        self.normalise = Normalise(mean=encoder.mean, std=encoder.std)
         self.aspp = ASPP(
-            encoder.high_channels, decoder_width, rates=rates, separable=separable, dropout=dropout
+            encoder.high_channels,
+            decoder_width,
+            rates=rates or RATES[encoder.output_stride],
+            separable=separable,
+            dropout=dropout,
+            pooling_norm=pooling_norm,
         )
         self.low = conv_norm_relu(encoder.low_channels, LOW_CHANNELS, kernel=1)
         decoded = decoder_width + LOW_CHANNELS
         self.classifier = convolved_head(decoded, decoder_width, num_classes, separable=separable)
         self.apply(initialise)
+        quiet(self.classifier[-1])
         self.representation = (  # after apply: a seed gives the same network with and without it
             convolved_head(decoded, decoder_width, feature_channels, separable=separable).apply(initialise)
             if feature_channels

@@ -11,7 +11,7 @@ from types import ModuleType
 
 from torch import nn
 
-from recoseg.errors import UserError
+from recoseg.errors import UserError, is_shortage
 from recoseg.lookup import did_you_mean
 
 
@@ -75,5 +75,7 @@ def naming_trouble(what: str) -> Iterator[None]:
     except UserError:
         raise
     except Exception as error:
+        if is_shortage(error):
+            raise
         text = " ".join(str(error).split())
         raise UserError(f"{what}: {type(error).__name__}: {text} (--debug shows where)") from error

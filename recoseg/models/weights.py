@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from recoseg.data.problem import FileError
 from recoseg.errors import UserError
 from recoseg.models.weight_files import read_tensors
 
@@ -53,9 +54,10 @@ def load_weights(
 ) -> LoadReport:
     """Fill `module` from a .pth or .safetensors file by name, past `module.`, `backbone.` and `encoder.`.
 
-    Under half matched is an error. So is a layer of another shape, as a classifier of other classes has;
-    with `reinitialise`, such layers keep the start they have in `module`. With `strict`, anything missing or
-    left over is an error. What the file has below one of the names in `not_needed` may be left over.
+    Under half matched is an error, and a number that is not finite. So is a layer of another shape, as a
+    classifier of other classes has; with `reinitialise`, such layers keep the start they have in `module`.
+    With `strict`, anything missing or left over is an error. What the file has below one of the names in
+    `not_needed` may be left over.
     """
     path, given, wanted = Path(path), read_tensors(Path(path)), module.state_dict()
     names = best_names(given, wanted)
@@ -67,8 +69,22 @@ def load_weights(
         raise UserError(f"{path}: {other_shapes(shapes)}")
     if strict and (report.missing or report.left_over):
         raise UserError(f"{path}: does not fit this network ({report})")
-    module.load_state_dict({name: given[names[name]] for name in report.matched}, strict=False)
+    filling = {name: given[names[name]] for name in report.matched}
+    require_finite(filling, wanted, path)
+    module.load_state_dict(filling, strict=False)
     return report
+
+
+def require_finite(given: Mapping[str, Tensor], fresh: Mapping[str, Tensor], path: Path) -> None:
+    """Refuse NaN and infinity, which a network turns into nonsense without a word.
+
+    A mask of a network's own may hold infinity: then it does so in the `fresh` network too.
+    """
+    for name, tensor in given.items():
+        own = fresh[name]
+        if not torch.isfinite(tensor.to(own.dtype)).all() and torch.isfinite(own).all():
+            what = f"holds numbers that are not finite (NaN or infinity), in {name}"
+            raise FileError(path, what, "restore the file from a copy, or train again")
 
 
 def reported(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -88,9 +89,14 @@ def advice(shape: tuple[int, ...], turned: str) -> str:
 
 @contextmanager
 def large_images_allowed() -> Iterator[None]:
-    """Within it, Pillow reads files of up to `MOST_PIXELS` without a word."""
-    before, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, MOST_PIXELS
+    """Within it, Pillow reads files of up to `MOST_PIXELS` without a word, and none that are larger."""
+    before, Image.MAX_IMAGE_PIXELS = (
+        Image.MAX_IMAGE_PIXELS,
+        MOST_PIXELS // 2,
+    )  # Pillow refuses twice its limit
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            yield
     finally:
         Image.MAX_IMAGE_PIXELS = before

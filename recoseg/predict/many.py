@@ -9,10 +9,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
-from PIL import Image
 from torch import Tensor
 
-from recoseg.data.image_files import DECODER_ERRORS, read_image
+from recoseg.data.image_files import num_pixels, read_image
 from recoseg.data.problem import FileError, Problem
 from recoseg.predict.image_list import ImageFile
 from recoseg.predict.images import large_images_allowed
@@ -32,8 +31,14 @@ def predict_many(
     predictor: Predictor, images: Sequence[ImageFile], output: OutputFolder, *, progress: Progress
 ) -> Iterator[Problem]:
     """Writes the results of all images that can be read; yields what is wrong with the others."""
-    with large_images_allowed(), closing(Pipeline(images, output)) as pipeline:
-        for number, image in enumerate(images):
+    takes = {image: output.takes(image.name) for image in images}
+    for image in images:
+        if not takes[image]:
+            what = "the names of its results would be longer than names can be"
+            yield Problem(str(image.path), what, "give it a shorter name")
+    fitting = [image for image in images if takes[image]]
+    with large_images_allowed(), closing(Pipeline(fitting, output)) as pipeline:
+        for number, image in enumerate(fitting, start=len(images) - len(fitting)):
             progress(number)
             try:
                 planes = pipeline.next_image()
@@ -72,7 +77,7 @@ class Pipeline:
     def read_ahead(self) -> None:
         while self.writing and self.writing[0][1].done():
             self.finish_oldest()
-        while self.waiting and self.has_room(pixels := num_pixels(self.waiting[0])):
+        while self.waiting and self.has_room(pixels := pixels_ahead(self.waiting[0])):
             self.reading.append((pixels, self.pool.submit(read_image, self.waiting.popleft())))
 
     def has_room(self, pixels: int) -> bool:
@@ -94,10 +99,9 @@ class Pipeline:
         self.pool.shutdown(cancel_futures=True)
 
 
-def num_pixels(path: Path) -> int:
+def pixels_ahead(path: Path) -> int:
     """By the file's header; 0 where it has none, which reading will tell."""
     try:
-        with Image.open(path) as image:
-            return image.width * image.height
-    except (*DECODER_ERRORS, Image.DecompressionBombError):
+        return num_pixels(path)
+    except FileError:
         return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,14 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from recoseg.errors import UserError
-from recoseg.files import whole_file, write_whole
+from recoseg.files import remove_unfinished, whole_file, write_whole
 from recoseg.predict.image_list import ImageFile
 from recoseg.predict.prediction import Prediction
 from recoseg.predict.probabilities_file import ProbabilitiesFile
+from recoseg.records import read_record
 from recoseg.types import ClassInfo
 
 LONGEST_JPEG = 65500
 JPEG_QUALITY = 90
+JPEG_END = b"\xff\xd9"
+TEMPORARY = 64  # letters that the path of a file has more as long as it is not whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,17 +44,25 @@ class OutputFolder:
         kinds = ["labels", *(kind for kind, is_wanted in wanted.items() if is_wanted)]
         return {kind: self.path / kind / name.parent / f"{name.name}{suffixes[kind]}" for kind in kinds}
 
+    def takes(self, name: Path) -> bool:
+        """Whether the names of an image's results are no longer than names can be there."""
+        longest, deepest = (os.pathconf(self.path, limit) for limit in ("PC_NAME_MAX", "PC_PATH_MAX"))
+        files = [os.fsencode(file) for file in self.files(name).values()]
+        return all(
+            len(file) + TEMPORARY <= deepest and max(map(len, file.split(b"/"))) <= longest for file in files
+        )
+
     def is_done(self, image: ImageFile) -> bool:
         files = self.files(image.name)
-        if "overlays" in files and not files["overlays"].exists():
+        if "overlays" in files and not os.path.exists(files["overlays"]):  # noqa: PTH110 (also of long names)
             files["overlays"] = files["overlays"].with_suffix(".png")
-        return all(file.exists() for file in files.values())
+        return all(os.path.exists(file) for file in files.values())  # noqa: PTH110
 
     def prepare(
         self,
         images: Sequence[ImageFile],
         classes: ClassInfo,
-        made_by: Mapping[str, object],
+        made_by: Mapping[str, str],
         *,
         resume: bool = False,
         overwrite: bool = False,
@@ -63,11 +75,10 @@ class OutputFolder:
         if self.path.exists() and not self.path.is_dir():
             raise UserError(f"{self.path} is a file; results need a folder: choose another one with -o")
         about = self.path / "predictions.json"
-        before = read_json(about)
-        if before is None and self.path.is_dir() and any(self.path.iterdir()):
-            raise UserError(f"{self.path} holds files that are no predictions: choose a new folder with -o")
+        before = self.made_before(about)
         if before is not None and before != made_by:
-            differing = ", ".join(key for key, value in made_by.items() if before.get(key) != value)
+            names = dict.fromkeys((*made_by, *before))
+            differing = ", ".join(name for name in names if before.get(name) != made_by.get(name))
             raise UserError(
                 f"{self.path} holds predictions made otherwise (other {differing}): choose another folder "
                 "with -o, or delete it"
@@ -79,11 +90,26 @@ class OutputFolder:
                 "--resume does the others only, --force all of them again"
             )
         self.path.mkdir(parents=True, exist_ok=True)
+        write_whole(about, json.dumps(made_by, indent=2) + "\n")  # first: by it the folder is known as ours
         # As in a folder of one's own data, so that labels/ can be learned from.
         own_data = {"names": classes.names, "palette": classes.palette, "format": "index"}
         write_whole(self.path / "classes.json", json.dumps(own_data) + "\n")
-        write_whole(about, json.dumps(made_by, indent=2) + "\n")
+        remove_unfinished(self.path)
         return [image for image in images if overwrite or image.name not in done]
+
+    def made_before(self, about: Path) -> dict[str, str] | None:
+        """What made the results that are there, None if there are none; files of others are a mistake."""
+        if os.path.lexists(about):
+            remedy = "choose another folder with -o, or delete this one"
+            made_by: dict[str, str] = read_record(about, dict[str, str], what="record", remedy=remedy)
+            return made_by
+        if self.path.is_dir():
+            remove_unfinished(self.path, name=about.name)
+            if any(self.path.iterdir()):
+                raise UserError(
+                    f"{self.path} holds files that are no predictions: choose a new folder with -o"
+                )
+        return None
 
     @contextmanager
     def probabilities_of(self, name: Path, shape: tuple[int, int, int]) -> Iterator[ProbabilitiesFile | None]:
@@ -108,21 +134,20 @@ class OutputFolder:
         prediction.save(files["labels"])
 
 
+def require_end(jpeg: Path) -> None:
+    """Pillow does not notice when the end of a file no longer fits onto the disk."""
+    with jpeg.open("rb") as file:
+        file.seek(-len(JPEG_END), os.SEEK_END)
+        if file.read() != JPEG_END:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 def write_overlay(path: Path, prediction: Prediction) -> None:
     is_jpeg = max(prediction.labels.shape) <= LONGEST_JPEG
     with whole_file(path if is_jpeg else path.with_suffix(".png")) as temporary:
         # Into a file by its name: so Pillow lets other threads run while it packs.
         if is_jpeg:
             prediction.overlay().save(temporary, "JPEG", quality=JPEG_QUALITY, subsampling=0)
+            require_end(temporary)
         else:
             prediction.overlay().save(temporary, "PNG")
-
-
-def read_json(path: Path) -> dict[str, object] | None:
-    """What an earlier call left; None if there is none, or nobody can read it."""
-    if not os.path.lexists(path):
-        return None
-    try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, TypeError):
-        return {}

@@ -9,7 +9,7 @@ from pathlib import Path
 from string import Template
 
 from recoseg.errors import UserError
-from recoseg.files import write_whole
+from recoseg.files import regular, write_whole
 from recoseg.report.class_table import class_table
 from recoseg.report.confusion import confusion
 from recoseg.report.curves import curves
@@ -52,8 +52,13 @@ def require_replaceable(path: Path) -> None:
         raise UserError(
             f"{path} is a folder; give the name of a file for the page, such as {path}/index.html"
         )
-    if path.exists() and GENERATOR not in path.read_bytes()[:2000]:
+    if path.exists() and GENERATOR not in start_of(path):
         raise UserError(f"{path} exists and is not a page of recoseg; choose another --out")
+
+
+def start_of(path: Path) -> bytes:
+    with regular(path).open("rb") as file:
+        return file.read(2000)
 
 
 def page(runs: Sequence[RunView], *, title: str) -> str:

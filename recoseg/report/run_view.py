@@ -9,10 +9,11 @@ from typing import Any
 
 from torch import Tensor
 
+from recoseg.errors import UserError
 from recoseg.evaluate.scores_file import scores_as_plain
 from recoseg.evaluate.survey import Survey
 from recoseg.splits.split_file import LabelSplit
-from recoseg.train.run_folder import RunFolder, read_lines
+from recoseg.train.run_folder import RunFolder
 from recoseg.types import ClassInfo
 
 
@@ -87,7 +88,13 @@ def view_run(
     survey: Survey | None = None,
 ) -> RunView:
     """The run in `folder`, with `pictures` of its predictions and the `command` that repeats it."""
-    split = LabelSplit.load(folder.split)
+    split, metrics = LabelSplit.load(folder.split), folder.read_metrics()
+    for line in metrics:
+        if len(line["iou"]) != len(classes):
+            raise UserError(
+                f"{folder.metrics}: has scores of {len(line['iou'])} classes, and the data has "
+                f"{len(classes)}; bring the file back, or the data that it was written for"
+            )
     return RunView(
         name=name,
         classes=classes,
@@ -97,8 +104,8 @@ def view_run(
         num_labelled=len(split.labelled),
         pixels=split.pixels,
         num_unlabelled=len(split.unlabelled),
-        metrics=read_lines(folder.metrics),
-        losses=read_lines(folder.losses),
+        metrics=metrics,
+        losses=folder.read_losses(),
         pictures=list(pictures),
         command=command,
         survey=survey,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import pickle
-import zipfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recoseg.data.files import FileDataset
-from recoseg.files import write_whole
+from recoseg.files import real, write_whole
 
 Row = NDArray[np.int64]  # (K + 1) pixels by class, void last
 Stamp = tuple[int, int]  # size in bytes, time of the last change in nanoseconds
@@ -25,8 +25,8 @@ class IndexCache:
 
     def __init__(self, folder: Path, dataset: FileDataset) -> None:
         self.dataset = dataset
-        place = next((str(e.labels.resolve()) for e in dataset.entries.values() if e.labels), "")
-        parts = [dataset.fingerprint().encode(), place.encode(), pickle.dumps(dataset.code, protocol=4)]
+        place = next((os.fsencode(real(e.labels)) for e in dataset.entries.values() if e.labels), b"")
+        parts = [dataset.fingerprint().encode(), place, pickle.dumps(dataset.code, protocol=4)]
         name = hashlib.sha256(b"\n".join(parts)).hexdigest()[:16]
         self.path = folder / f"classes-{name}.npz"
         self.stored: dict[str, tuple[Stamp, Row]] = {}
@@ -47,11 +47,14 @@ class IndexCache:
         try:
             with np.load(self.path, allow_pickle=False) as content:
                 keys, old, table = (content[name] for name in ("keys", "stamps", "pixels"))
-            if table.shape != (len(keys), len(self.dataset.classes) + 1) or old.shape != (len(keys), 2):
+            shapes = (keys.ndim, old.shape, table.shape)
+            fits = shapes == (1, (len(keys), 2), (len(keys), len(self.dataset.classes) + 1))
+            kinds = (keys.dtype.kind, old.dtype, table.dtype)
+            if not fits or kinds != ("U", np.int64, np.int64) or table.min(initial=0) < 0:
                 return {}
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        except Exception:  # what a damaged file raises depends on where it is damaged
             return {}
-        records = zip(map(tuple, old.tolist()), table.astype(np.int64), strict=True)
+        records = zip(map(tuple, old.tolist()), table, strict=True)
         self.stored = dict(zip(keys.tolist(), records, strict=True))
         return {key: row for key, (stamp, row) in self.stored.items() if stamps.get(key) == stamp}
 

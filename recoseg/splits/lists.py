@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from recoseg.data.base import Dataset
+from recoseg.data.list_files import numbered_lines, spelled_key
 from recoseg.errors import UserError
 from recoseg.splits.class_index import ClassCounter
 from recoseg.splits.few_images import split_of
@@ -69,7 +70,9 @@ class KeyFinder:
 
     def find(self, line: str) -> str | None:
         """The one key with the same name, or the one among several that agrees with most of the path."""
-        for text in (line, line.split()[0]):
+        for text in (spelled_key(line), line, line.strip(), line.split()[0]):
+            if text is None:
+                continue
             if text in self.keys:
                 return text
             parts = parts_of(text)
@@ -97,14 +100,7 @@ def agreement(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def read_lines(path: Path) -> list[str]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise UserError(f"no list file at {path}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot read the list {path} ({error})") from None
-    lines = [line.strip() for line in text.splitlines()]
-    lines = [line for line in lines if line and not line.startswith("#")]
+    lines = [line for _, line in numbered_lines(path)]
     if not lines:
         raise UserError(f"{path}: the list is empty; write one key a line")
     return lines

@@ -8,17 +8,21 @@ only the pixels of its own class count and become labelled.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recoseg.errors import UserError
-from recoseg.splits.split_file import Point
 from recoseg.types import IGNORE
+from recoseg.words import shortened
+
+if TYPE_CHECKING:
+    from recoseg.splits.split_file import Point
 
 Rings = NDArray[Any]  # (H, W) whole numbers, 16 bits where they suffice
 
@@ -38,13 +42,17 @@ class PixelBudget:
             return cls()
         number, percent, rest = text.partition("%")
         try:
-            share = Fraction(number.strip()) / 100
+            share = exact_number(number) / 100
         except (ValueError, ZeroDivisionError):
             share = Fraction(0)
         if not percent or rest.strip() or share <= 0:
-            raise UserError(f"pixels: expected 1 or a percentage such as 1%, 5% or 25%, got {text!r}")
+            raise UserError(
+                f"pixels: expected 1 or a percentage such as 1%, 5% or 25%, got {shortened(repr(text))}"
+            )
         if share > 1:
-            raise UserError(f"pixels: a class has no more than 100% of its pixels, got {text!r}")
+            raise UserError(
+                f"pixels: a class has no more than 100% of its pixels, got {shortened(repr(text))}"
+            )
         return cls(share)
 
     def __str__(self) -> str:
@@ -60,6 +68,17 @@ class PixelBudget:
         rings = ring_numbers(labels, points)
         last = last_rings(labels, rings, [label for label, _, _ in points], self.share)
         return np.where(rings <= np.take(last, labels), labels, np.uint8(IGNORE))
+
+
+def exact_number(text: str) -> Fraction:
+    """A number as people write it, such as 1/8, 0.125 or 1e-3; a ValueError if it is none.
+
+    With so small a denominator that shares of a gigapixel are counted in 64 bits; and 1e-99999999 would take
+    all the memory.
+    """
+    if re.search(r"e[-+]?\d{3}", text, re.IGNORECASE):
+        raise ValueError(text)
+    return Fraction(text.strip()).limit_denominator(10**7)
 
 
 def only_points(labels: NDArray[np.uint8], points: Sequence[Point]) -> NDArray[np.uint8]:

@@ -16,8 +16,9 @@ from recoseg.splits.few_images import all_labels, few_images, labelled_keys, ran
 from recoseg.splits.few_pixels import few_pixels
 from recoseg.splits.lists import listed_images
 from recoseg.splits.partitions import PARTITIONS, Partition
-from recoseg.splits.pixel_budget import PixelBudget
+from recoseg.splits.pixel_budget import PixelBudget, exact_number
 from recoseg.splits.split_file import LabelSplit
+from recoseg.words import shortened
 
 ALONE = {
     "partition": {"labelled_list", "unlabelled_list", "unlabelled", "pixels", "seed"},
@@ -171,9 +172,11 @@ def rounded_share(count: int, text: str, *, name: str) -> int:
     """A share such as "1/8", "0.125" or "12.5%" of so many images, at least one of them."""
     number, percent, rest = text.partition("%")
     try:
-        share = Fraction(number.strip()) / (100 if percent else 1)
+        share = exact_number(number) / (100 if percent else 1)
     except (ValueError, ZeroDivisionError):
         share = Fraction(0)
     if rest.strip() or not 0 < share <= 1:
-        raise UserError(f"{name}: expected a share of the images such as 1/8, up to 1, got {text!r}")
+        raise UserError(
+            f"{name}: expected a share of the images such as 1/8, up to 1, got {shortened(repr(text))}"
+        )
     return max(1, math.floor(share * count + Fraction(1, 2)))

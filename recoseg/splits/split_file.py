@@ -3,17 +3,57 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from recoseg.data.base import Dataset
 from recoseg.errors import UserError
 from recoseg.files import write_whole
+from recoseg.records import read_record
+from recoseg.splits.pixel_budget import PixelBudget
+from recoseg.typed_values import Count, WrongFieldError
+from recoseg.types import IGNORE
 
 Point = tuple[int, int, int]  # class, row, column
-REQUIRED = ("dataset", "fingerprint", "builder", "labelled", "unlabelled")
+POINT = re.compile(r"([0-9]{1,3}):([0-9]{1,9}),([0-9]{1,9})")
+
+
+class SplitContent(TypedDict):
+    """What is in a split file, in this order."""
+
+    dataset: str
+    fingerprint: str
+    builder: str
+    settings: NotRequired[dict[str, Any]]
+    seed: NotRequired[int | None]
+    pixels: NotRequired[str | None]
+    class_counts: NotRequired[dict[str, Count]]
+    labelled: list[str]
+    unlabelled: list[str]
+    points: NotRequired[dict[str, str]]
+
+
+def require_sense(content: Mapping[str, Any]) -> None:
+    """A rule for split files: what is in them goes together."""
+    keys = [*content["labelled"], *content["unlabelled"]]
+    if len(set(keys)) < len(keys):
+        raise ValueError(f"a key is named twice: {next(key for key in keys if keys.count(key) > 1)!r}")
+    points = content.get("points", {})
+    if (content.get("pixels") is None) != (not points):
+        raise ValueError("'pixels' and 'points' go together")
+    if points:
+        PixelBudget.parse(content["pixels"])
+    labelled = set(content["labelled"])
+    for key, text in points.items():
+        if key not in labelled:
+            raise WrongFieldError(f"points.{key}", "is no labelled image")
+        for word in text.split():
+            found = POINT.fullmatch(word)
+            if found is None or int(found[1]) >= IGNORE:
+                raise WrongFieldError(f"points.{key}", f"must have points such as 0:12,3, not {word[:20]!r}")
 
 
 @dataclass(frozen=True)
@@ -41,7 +81,7 @@ class LabelSplit:
 
     def to_json(self) -> str:
         """What a person wants to know first; keys and points after it, a line each."""
-        content: dict[str, Any] = {
+        content: SplitContent = {
             "dataset": self.dataset,
             "fingerprint": self.fingerprint,
             "builder": self.builder,
@@ -49,36 +89,21 @@ class LabelSplit:
             "seed": self.seed,
             "pixels": self.pixels,
             "class_counts": self.class_counts,
-            "labelled": self.labelled,
-            "unlabelled": self.unlabelled,
+            "labelled": list(self.labelled),
+            "unlabelled": list(self.unlabelled),
             "points": {key: points_text(points) for key, points in self.points.items()},
         }
         return json.dumps(content, indent=1) + "\n"
 
     @classmethod
     def load(cls, path: Path) -> LabelSplit:
-        try:
-            return cls.from_json(path.read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
-            raise UserError(f"no split file at {path}") from error
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise UserError(f"{path}: not a split file ({error})") from error
-
-    @classmethod
-    def from_json(cls, text: str) -> LabelSplit:
-        content = json.loads(text)
-        missing = [name for name in REQUIRED if name not in content]
-        if missing:
-            raise ValueError(f"it has no {missing[0]!r}")
+        kind = Annotated[SplitContent, require_sense]
+        remedy = "bring the file back, or draw it again with recoseg split"
+        content = read_record(path, kind, what="split file", remedy=remedy)
         for name in ("labelled", "unlabelled"):
-            content[name] = words(content[name], name)
-        points = content.pop("points", {})
-        split = cls(**content, points={key: points_of(text) for key, text in points.items()})
-        if (split.pixels is None) != (not split.points):
-            raise ValueError("'pixels' and 'points' go together")
-        if len({*split.labelled, *split.unlabelled}) < len(split.labelled) + len(split.unlabelled):
-            raise ValueError("a key is named twice")
-        return split
+            content[name] = tuple(content[name])
+        content["points"] = {key: points_of(text) for key, text in content.get("points", {}).items()}
+        return cls(**content)
 
     def check_fits(self, dataset: Dataset) -> None:
         """An error that says what differs, unless the split was drawn from this very dataset."""
@@ -110,12 +135,6 @@ class LabelSplit:
         return "its training images are the same, but other images, classes or settings changed since"
 
 
-def words(values: object, name: str) -> tuple[str, ...]:
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise TypeError(f"{name!r} must be a list of keys")
-    return tuple(values)
-
-
 def other_classes(old: Sequence[str], new: Sequence[str]) -> str:
     for number, (before, now) in enumerate(zip(old, new, strict=False)):
         if before != now:
@@ -129,12 +148,7 @@ def points_text(points: Sequence[Point]) -> str:
 
 
 def points_of(text: str) -> tuple[Point, ...]:
-    points = []
-    for word in text.split():
-        label, _, place = word.partition(":")
-        row, _, column = place.partition(",")
-        points.append((int(label), int(row), int(column)))
-    return tuple(points)
+    return tuple((int(label), int(row), int(column)) for label, row, column in POINT.findall(text))
 
 
 def counts_by_name(names: Sequence[str], counts: Sequence[int]) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import sys
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from contextlib import contextmanager
 
 import torch
 
-from recoseg.errors import UserError
+from recoseg.errors import UserError, is_shortage
 
 REMEDIES = (
     "smaller steps need less: train.accumulate 2 (the same batch in two parts), train.labelled_per_step, "
@@ -25,14 +26,19 @@ def peak_bytes(device: torch.device) -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
+def machine_bytes() -> int:
+    """The memory that this process may have at most."""
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return whole if allowed == resource.RLIM_INFINITY else min(whole, allowed)
+
+
 @contextmanager
 def explained_shortage(kept: str) -> Iterator[None]:
     """Turns running out of memory into one line that says what helps; `kept` says where the run stands."""
     try:
         yield
-    except (torch.OutOfMemoryError, MemoryError) as error:
-        raise UserError(f"out of memory; {REMEDIES}. {kept}") from error
-    except RuntimeError as error:
-        if "allocate memory" not in str(error) and "not enough memory" not in str(error):
+    except (RuntimeError, OSError, MemoryError) as error:
+        if not is_shortage(error):
             raise
         raise UserError(f"out of memory; {REMEDIES}. {kept}") from error

@@ -38,7 +38,7 @@ def processes(device: str) -> Iterator[None]:
 
     GPUs talk over NCCL, and each process has one of its own as its current one; CPUs talk over gloo.
     """
-    if int(os.environ.get("WORLD_SIZE", "1")) == 1 or is_running():
+    if is_running() or not several_wanted():
         yield
         return
     if device.startswith("cuda:"):
@@ -47,6 +47,8 @@ def processes(device: str) -> Iterator[None]:
         )
     on_gpu = device == "cuda" or (device == "auto" and torch.cuda.is_available())
     if on_gpu:
+        if not os.environ.get("LOCAL_RANK", "").isdecimal():
+            raise UserError("the environment has no LOCAL_RANK, the number of the GPU: start with torchrun")
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     meet("nccl" if on_gpu else "gloo")
     try:
@@ -62,6 +64,27 @@ def processes(device: str) -> Iterator[None]:
         # threads, and one of them may wait for Python to let go of a tensor: for ever.
         _groups.append(torch.distributed.group.WORLD)
         torch.distributed.destroy_process_group()
+
+
+def several_wanted() -> bool:
+    """Whether this is one of several processes, by what torchrun or its like puts into the environment.
+
+    Half of that would have it wait for others that never come.
+    """
+    if os.environ.get("WORLD_SIZE", "1") == "1":
+        return False
+    given = {name: os.environ.get(name, "") for name in ("WORLD_SIZE", "RANK", "MASTER_ADDR", "MASTER_PORT")}
+    numbers = [value for name, value in given.items() if name != "MASTER_ADDR"]
+    if (
+        all(value.isdecimal() for value in numbers)
+        and given["MASTER_ADDR"]
+        and int(numbers[1]) < int(numbers[0])
+    ):
+        return True
+    raise UserError(
+        f"the environment has {' '.join(f'{name}={value}' for name, value in given.items())}, which is not "
+        "as torchrun sets it: start several processes with torchrun, or unset WORLD_SIZE for one"
+    )
 
 
 def meet(backend: str) -> None:

@@ -8,20 +8,47 @@ import json
 import os
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import torch
 from safetensors.torch import save as to_safetensors
 from torch import Tensor
 
 from recoseg.errors import UserError
-from recoseg.files import write_whole
+from recoseg.evaluate.scores_file import PlainScores, require_classes
+from recoseg.files import UNFINISHED, naming, real, regular, write_whole
+from recoseg.records import read_records
 from recoseg.splits.split_file import LabelSplit
+from recoseg.typed_values import Count, Limits, Others, Share
+from recoseg.words import is_text
 
 SECONDS_TO_LOOK = 0.5
 """Somebody who only looks whether a folder is in use holds its lock for far less."""
+
+
+class SelectionScore(TypedDict):
+    on: str
+    mean_iou: Share | None
+
+
+class MetricsLine(PlainScores):
+    iteration: Count
+    losses: dict[str, float | None]
+    selection: NotRequired[SelectionScore]
+
+
+class LossesLine(TypedDict):
+    """Beside these there are the parts of the loss, by their names."""
+
+    iteration: Count
+    lr: float
+    loss: float | None
+    stats: NotRequired[dict[str, float | None]]
+    seconds: Annotated[float, Limits(0)]
+    waited: NotRequired[Annotated[float, Limits(0)]]
 
 
 @dataclass(frozen=True)
@@ -77,23 +104,47 @@ class RunFolder:
 
     @classmethod
     def create(cls, path: Path, *, config_yaml: str, split: LabelSplit) -> RunFolder:
-        """A new run. The folder must be new or empty: nobody's results are overwritten."""
+        """A new run. The folder must be new or empty: nobody's results are overwritten.
+
+        Of several processes that begin one at the same time, one does; it may die at any moment.
+        """
         folder = cls(path)
-        if folder.is_run():
-            raise UserError(
-                f"{path} already holds a run: go on with --resume {path}, or choose another --out"
-            )
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise UserError(f"{path} exists and is not an empty folder; choose another --out")
+        require_text(path)
+        folder.require_free()
         path.mkdir(parents=True, exist_ok=True)
-        split.save(folder.split)
-        write_whole(folder.config, config_yaml)  # last: a folder with a config is a run
+        with closing(folder.lock()):
+            folder.require_free()  # another process may have been faster
+            split.save(folder.split)
+            write_whole(folder.config, config_yaml)  # last: a folder with a config is a run
         return folder
+
+    def require_free(self) -> None:
+        if self.is_free():
+            return
+        if self.is_run():
+            raise UserError(
+                f"{self.path} already holds a run: go on with --resume {self.path}, or choose another --out"
+            )
+        raise UserError(f"{self.path} exists and is not an empty folder; choose another --out")
+
+    def is_free(self) -> bool:
+        """Whether a run may begin there: there is nothing, or what `create` leaves when it dies half-way.
+
+        A split without a lock beside it is somebody's own.
+        """
+        try:
+            names = {file.name for file in self.path.iterdir() if not UNFINISHED.fullmatch(file.name)}
+        except FileNotFoundError:
+            return not self.path.is_symlink()  # which would lead nowhere
+        except NotADirectoryError:
+            return False
+        return names in (set(), {".lock"}, {".lock", self.split.name})
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:
         """An existing run."""
         folder = cls(path)
+        require_text(path)
         if not path.is_dir():
             raise UserError(f"no run folder at {path}")
         if not folder.is_run():
@@ -122,7 +173,7 @@ class RunFolder:
     def is_in_use(self) -> bool:
         """Whether a process trains there now. Writes nothing: the folder may be somebody else's."""
         try:
-            with (self.path / ".lock").open("rb") as file:
+            with regular(self.path / ".lock").open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
@@ -132,27 +183,38 @@ class RunFolder:
 
     def cut_logs(self, iteration: int) -> None:
         """Forget log lines after `iteration`: a resumed run writes them again."""
-        for path in (self.metrics, self.losses):
-            kept = [line for line in read_lines(path) if line["iteration"] <= iteration]
+        for path, lines in ((self.metrics, self.read_metrics()), (self.losses, self.read_losses())):
+            kept = [line for line in lines if line["iteration"] <= iteration]
             write_whole(path, "".join(json.dumps(line) + "\n" for line in kept))
+
+    def read_metrics(self) -> list[dict[str, Any]]:
+        """The lines of `metrics`, each a `MetricsLine`; one that a crash cut short is passed over."""
+        return read_log(self.metrics, Annotated[MetricsLine, require_classes])
+
+    def read_losses(self) -> list[dict[str, Any]]:
+        """The lines of `losses`, each a `LossesLine`; one that a crash cut short is passed over."""
+        return read_log(self.losses, Annotated[LossesLine, Others(float | None)])
+
+
+def read_log(path: Path, kind: Any) -> list[dict[str, Any]]:
+    if not os.path.lexists(path):  # nothing is logged yet
+        return []
+    return read_records(
+        path, kind, what="log", remedy="delete that line, or bring the file back", is_log=True
+    )
+
+
+def require_text(path: Path) -> None:
+    """Logs, pages and TensorBoard hold the place of a run."""
+    if not is_text(str(path)) or not is_text(str(real(path))):
+        raise UserError(f"{str(path)!r} is not at a place whose name is UTF-8 text: rename the folder")
 
 
 def append_line(path: Path, values: Mapping[str, object]) -> None:
-    with path.open("a", encoding="utf-8") as file:
+    with naming(path), path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(values) + "\n")
         file.flush()
         os.fsync(file.fileno())
-
-
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The lines of a .jsonl file; one that a crash cut short is passed over."""
-    lines = []
-    for text in path.read_text(encoding="utf-8").splitlines() if path.is_file() else []:
-        try:
-            lines.append(json.loads(text))
-        except ValueError:
-            continue
-    return lines
 
 
 def save_weights(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, object]) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 from rich.console import Console
-from torch.utils.tensorboard import SummaryWriter
 
 from recoseg.distributed import mean_over_processes, rank
 from recoseg.evaluate.scores_file import none_if_nan, scores_as_plain
+from recoseg.train.event_file import EventFile
 from recoseg.train.memory import peak_bytes
 from recoseg.train.part_means import PartMeans
 from recoseg.train.progress import ProgressDisplay
@@ -47,7 +47,7 @@ class RunLog:
         self.seconds_waited, self.images_seen = 0.0, 0
         self.notes: set[str] = set()
         # What a run wrote after the state that it goes on from is written again: TensorBoard shall forget it.
-        self.writer = SummaryWriter(str(folder.path), purge_step=start + 1) if self.writes else None
+        self.writer = EventFile(folder.path, start=start + 1) if self.writes else None
         self.display = ProgressDisplay(self.console, start=start, iterations=iterations)
 
     def __enter__(self) -> RunLog:

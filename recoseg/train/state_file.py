@@ -7,14 +7,57 @@ import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import torch
+from torch import Tensor
+from torch.optim import Optimizer
 
 from recoseg.errors import UserError
 from recoseg.files import write_whole
+from recoseg.records import checked
+from recoseg.typed_values import Count, WrongFieldError
 
 STATE_FORMAT = 2
+SCALER = {"scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker"}
+
+
+def require_scaler(values: Mapping[str, Any]) -> None:
+    if values and values.keys() != SCALER:
+        raise ValueError(f"must have {', '.join(sorted(SCALER))}, or nothing")
+
+
+def require_means(values: Mapping[str, Any]) -> None:
+    for name, total in values["sums"].items():
+        if name not in values["counts"] or total.dim() != 1 or not total.is_floating_point():
+            raise WrongFieldError(f"sums.{name}", "must be a row of numbers, with a count")
+
+
+class MeansState(TypedDict):
+    sums: dict[str, Tensor]  # (world,) each
+    counts: dict[str, Count]
+
+
+class LogState(TypedDict):
+    recent: Annotated[MeansState, require_means]
+    since_evaluation: Annotated[MeansState, require_means]
+
+
+class OptimiserState(TypedDict):
+    state: dict[int, dict[str, Any]]
+    param_groups: list[dict[str, Any]]
+
+
+class State(TypedDict):
+    """What a trainer saves, and what comes back."""
+
+    format: int
+    iteration: Count
+    method: dict[str, Tensor]
+    optimisers: dict[str, OptimiserState]
+    scaler: Annotated[dict[str, int | float], require_scaler]
+    settings: dict[str, Any]
+    log: LogState
 
 
 def save_state(path: Path, iteration: int, parts: Mapping[str, Any]) -> None:
@@ -47,6 +90,73 @@ def load_state(path: Path) -> tuple[dict[str, Any] | None, str | None]:
             "new one with --out"
         )
     return state, f"{path} {trouble}; going on from the state before it, iteration {state['iteration']}"
+
+
+def checked_state(
+    path: Path,
+    state: Mapping[str, Any],
+    *,
+    method: Mapping[str, Tensor],
+    optimisers: Mapping[str, Optimizer],
+    iterations: int,
+) -> State:
+    """`state` if it is one of such a run, with the same tensors in networks and optimisers; from `path`."""
+
+    def require_fits(state: Mapping[str, Any]) -> None:
+        if state["iteration"] > iterations:
+            raise WrongFieldError("iteration", f"must be at most {iterations}, not {state['iteration']}")
+        require_names("method", state["method"], method)
+        for name, tensor in state["method"].items():
+            require_like(f"method.{name}", tensor, method[name])
+        require_names("optimisers", state["optimisers"], optimisers)
+        for name, saved in state["optimisers"].items():
+            require_optimiser(f"optimisers.{name}", saved, optimisers[name])
+
+    remedy = "it is not of this run: bring its own back, or start a new one with --out"
+    found: State = checked(state, Annotated[State, require_fits], where=str(path), remedy=remedy)
+    return found
+
+
+def require_names(place: str, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    for name in wanted:
+        if name not in found:
+            raise WrongFieldError(f"{place}.{name}", "is missing")
+    for name in found:
+        if name not in wanted:
+            raise WrongFieldError(f"{place}.{name}", "is not known")
+
+
+def require_like(place: str, found: Tensor, wanted: Tensor) -> None:
+    if found.shape != wanted.shape:
+        raise WrongFieldError(place, f"must have shape {tuple(wanted.shape)}, not {tuple(found.shape)}")
+    if found.is_floating_point() != wanted.is_floating_point() or found.is_complex():
+        raise WrongFieldError(place, f"must have numbers as {wanted.dtype}, not {found.dtype}")
+
+
+def require_optimiser(place: str, saved: OptimiserState, optimiser: Optimizer) -> None:
+    """Groups are as in `optimiser`, but for the rates, which have a schedule; so are the sizes of tensors."""
+    if len(saved["param_groups"]) != len(optimiser.param_groups):
+        raise WrongFieldError(f"{place}.param_groups", f"must have {len(optimiser.param_groups)} entries")
+    names = {name for values in saved["state"].values() for name in values}
+    for number, (old, new) in enumerate(zip(saved["param_groups"], optimiser.param_groups, strict=True)):
+        group = f"{place}.param_groups[{number}]"
+        for name, value in {
+            **old,
+            "initial_lr": old.get("initial_lr"),
+        }.items():  # a newer torch may have more
+            begun_with = new.get("lr" if name == "initial_lr" else name)
+            if name not in ("lr", "params") and value != begun_with:
+                raise WrongFieldError(f"{group}.{name}", f"must be {begun_with}, not {value}")
+        numbers = old.get("params")
+        if not isinstance(numbers, list) or len(numbers) != len(new["params"]):
+            raise WrongFieldError(f"{group}.params", f"must have {len(new['params'])} entries")
+        for key, parameter in zip(numbers, new["params"], strict=True):
+            values = saved["state"].get(key, {})  # a parameter that no loss has reached has none
+            if values and values.keys() != names:
+                raise WrongFieldError(f"{place}.state.{key}", f"must have {', '.join(sorted(names))}")
+            for name, value in values.items():
+                if isinstance(value, Tensor) and value.dim():
+                    require_like(f"{place}.state.{key}.{name}", value, parameter)
 
 
 def put_back(path: Path) -> None:

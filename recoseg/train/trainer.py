@@ -18,6 +18,7 @@ from recoseg.augment.colour import ColourJitter, GaussianBlur
 from recoseg.data.base import Dataset
 from recoseg.distributed import rank
 from recoseg.evaluate.evaluator import evaluate
+from recoseg.files import remove_unfinished
 from recoseg.loaders import Pair, Pieces
 from recoseg.methods.base import Method
 from recoseg.methods.contrast_term import ContrastTerm
@@ -35,13 +36,14 @@ from recoseg.train.processes import (
     wait_for_all,
     without_exchange,
 )
-from recoseg.train.run_folder import RunFolder, read_lines, save_weights
+from recoseg.train.run_folder import RunFolder, save_weights
 from recoseg.train.run_log import RunLog
 from recoseg.train.same_settings import require_same
 from recoseg.train.schedule import poly, set_learning_rate
 from recoseg.train.selection import Selection, best_so_far
-from recoseg.train.state_file import load_state, put_back, save_state
+from recoseg.train.state_file import checked_state, load_state, put_back, save_state
 from recoseg.types import Batch, StepOutput
+from recoseg.words import printable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,11 +86,12 @@ class Trainer:
             require_agreement(start, self.folder.path)
             wait_for_all()  # nobody changes a file that another is still reading
             if is_first():
+                remove_unfinished(self.folder.path)
                 self.folder.cut_logs(start)
                 if warning:
                     put_back(self.folder.state)
             for line in (*self.about, *([f"warning: {warning}"] if warning else [])):
-                console.print(line, highlight=False, soft_wrap=True)
+                console.print(printable(line), highlight=False, soft_wrap=True)
             if start == self.iterations:
                 console.print(f"all {start} iterations are done: nothing is left to train", highlight=False)
             log = stack.enter_context(self.new_log(start, console))
@@ -164,7 +167,7 @@ class Trainer:
             output: StepOutput = step(labelled, unlabelled, iteration=iteration, generator=generator)
             if self.contrast is not None:
                 draws = torch.Generator(self.device).manual_seed(seed_for(self.seed, "contrast", *place))
-                output = self.contrast(output, draws, with_stats=with_stats)
+                output = self.contrast(output, draws, iteration=iteration, with_stats=with_stats)
         require_finite_loss(output, iteration + 1, labelled.keys + (unlabelled.keys if unlabelled else ()))
         return output
 
@@ -195,7 +198,7 @@ class Trainer:
         else:
             chosen = evaluate(model, selection.dataset, selection.keys, device=self.device)
         if is_first():
-            if selection and chosen and chosen.mean_iou > best_so_far(read_lines(self.folder.metrics)):
+            if selection and chosen and chosen.mean_iou > best_so_far(self.folder.read_metrics()):
                 self.save_weights(self.folder.best_weights, done, best_on=selection.on)
             self.save_weights(self.folder.weights, done)
         log.evaluation(done, scores, selection.on if selection else None, chosen)
@@ -226,9 +229,19 @@ class Trainer:
 
     def restore(self, state: Mapping[str, Any]) -> int:
         """Take up a saved state; returns the number of iterations done."""
-        require_same(state["settings"], self.settings)
-        self.method.load_state_dict(state["method"])
+        if isinstance(state.get("settings"), Mapping):
+            require_same(
+                state["settings"], self.settings
+            )  # first: other settings are why all the rest differs
+        fitting = checked_state(
+            self.folder.state,
+            state,
+            method=self.method.state_dict(),
+            optimisers=self.optimisers,
+            iterations=self.iterations,
+        )
+        self.method.load_state_dict(fitting["method"])
         for name, optimiser in self.optimisers.items():
-            optimiser.load_state_dict(state["optimisers"][name])
-        self.precision.restore(state["scaler"])
-        return int(state["iteration"])
+            optimiser.load_state_dict(dict(fitting["optimisers"][name]))
+        self.precision.restore(fitting["scaler"])
+        return fitting["iteration"]

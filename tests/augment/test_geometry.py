@@ -111,3 +111,48 @@ def test_crops_reach_every_corner_of_the_image() -> None:
 def test_impossible_settings_are_refused(settings, message) -> None:
     with pytest.raises(UserError, match=message):
         RandomCrop(**settings)
+
+
+def test_crops_around_rare_classes_always_show_one() -> None:
+    labels = torch.zeros(40, 60, dtype=torch.uint8)
+    labels[33, 51] = 1  # one pixel of 2,400
+    image = torch.zeros(3, 40, 60, dtype=torch.uint8)
+    crop = RandomCrop(size=(8, 8), rare=1.0, class_weights=(0.0, 1.0))
+    generator = np.random.default_rng(0)
+    places = set()
+    for _ in range(200):
+        _, cut_of_labels, _ = crop(image, labels, generator)
+        found = (cut_of_labels == 1).nonzero()
+        assert len(found) == 1
+        places.add(tuple(found[0].tolist()))
+    assert len(places) > 40  # anywhere in the crop: of its 64 places
+
+
+def test_classes_are_drawn_by_their_weights_and_only_so_many_crops_are_placed() -> None:
+    labels = torch.zeros(64, 64, dtype=torch.uint8)
+    labels[:, 32:] = 1
+    labels[:4, :4] = IGNORE
+    crop = RandomCrop(size=(1, 1), rare=0.5, class_weights=(1.0, 3.0, 5.0))
+    generator = np.random.default_rng(0)
+    shown = [int(crop(torch.zeros(3, 64, 64, dtype=torch.uint8), labels, generator)[1]) for _ in range(2000)]
+    # half of them by chance (1 in 2 is of class 1), half by weight (3 in 4; class 2 is absent)
+    assert shown.count(1) / 2000 == pytest.approx(0.5 * 0.5 + 0.5 * 0.75, abs=0.04)
+
+
+def test_an_image_without_labels_is_cropped_anywhere() -> None:
+    crop = RandomCrop(size=(8, 8), rare=1.0, class_weights=(1.0, 1.0))
+    labels = torch.full((16, 16), IGNORE, dtype=torch.uint8)
+    image = torch.zeros(3, 16, 16, dtype=torch.uint8)
+    assert crop(image, labels, np.random.default_rng(0))[0].shape == (3, 8, 8)
+
+
+def test_without_rare_crops_nothing_else_is_drawn() -> None:
+    image, labels = coordinates(30, 40)
+    plain = RandomCrop(size=(8, 8))(image, labels, np.random.default_rng(3))
+    weighted = RandomCrop(size=(8, 8), class_weights=(1.0, 2.0))(image, labels, np.random.default_rng(3))
+    assert torch.equal(plain[0], weighted[0])
+
+
+def test_a_share_above_one_is_an_error() -> None:
+    with pytest.raises(UserError, match="between 0 and 1"):
+        RandomCrop(size=(8, 8), rare=1.5)

@@ -135,13 +135,20 @@ def test_weights_of_another_class_count_are_refused_with_both_counts(run) -> Non
         recoseg.load(run)
 
 
-@pytest.mark.parametrize("header", [None, {"recoseg": "{}"}, {"recoseg": '{"classes": ["a", "b"]}'}])
-def test_weights_of_others_do_not_tell_their_classes(run, header) -> None:
+@pytest.mark.parametrize(
+    ("header", "says"),
+    [
+        (None, "does not name its classes; only weights that recoseg trained do"),
+        ({"recoseg": "{}"}, "header: classes is missing"),
+        ({"recoseg": '{"classes": ["a", "b"]}'}, "header: palette is missing"),
+    ],
+)
+def test_weights_of_others_do_not_tell_their_classes(run, header, says) -> None:
     from safetensors.torch import save_file
 
     path = run / "weights.safetensors"
     save_file(load_file(path), path, metadata=header)
-    with pytest.raises(UserError, match="does not name its classes"):
+    with pytest.raises(UserError, match=rf"weights\.safetensors: {says}"):
         recoseg.load(run)
 
 

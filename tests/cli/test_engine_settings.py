@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
 from safetensors.torch import load_file
 
 QUICK = ["--train.iterations=3", "--train.evaluate-every=3"]
@@ -170,3 +171,35 @@ def test_a_step_in_two_parts_trains_on_the_same_images(recoseg, tmp_path, small,
         found.append([line["loss"] for line in lines(tmp_path / f"in{parts}" / "losses.jsonl")])
     assert found[0] == pytest.approx(found[1], rel=0.1)
     assert found[0] != found[1]
+
+
+def test_rare_classes_count_more_with_class_weights(recoseg, tmp_path, small, lines) -> None:
+    """The first step of both is the same batch and network: only how pixels count differs."""
+    for name in ("none", "root"):
+        settings = [*small, "--train.class_weights", name]
+        assert recoseg("train", *settings, "--out", tmp_path / name, "--no-page").code == 0
+    first = {name: lines(tmp_path / name / "losses.jsonl")[0]["loss"] for name in ("none", "root")}
+    assert first["none"] != first["root"]
+
+
+def test_crops_of_rare_classes_frozen_stages_and_fitting_rates_train_through_the_command_line(
+    recoseg, tmp_path, tiny, classmix_and_contrast
+) -> None:
+    more = [
+        "--augment.rare=0.5", "--model.frozen_stages=2", "--model.rates=fit", "--model.pooling_norm=false",
+        "--augment.jitter_strength=0.5", "--method.warm_up=fast", "--method.pixel_above=0.1",
+        "--contrast.hard_share=0.25", "--split.labels=3", "--split.random=true",
+    ]  # fmt: skip
+    run = tmp_path / "run"
+    done = recoseg("train", *tiny, *classmix_and_contrast, *more, "--out", run)
+    assert done.code == 0, done.err
+    assert "frozen:  the first 2 stages of the encoder" in done.out
+    config = yaml.safe_load((run / "config.yaml").read_text())
+    assert config["model"]["rates"] == "1,1,2"  # a tenth of 6, 12 and 18: the crop is 32 pixels, not 320
+    assert recoseg("evaluate", run).code == 0
+
+
+def test_wrong_rates_are_named(recoseg, tmp_path, tiny) -> None:
+    wrong = recoseg("train", *tiny, "--model.rates=3,x", "--out", tmp_path / "run")
+    assert (wrong.code, wrong.err.count("\n")) == (1, 1)
+    assert "model.rates: expected paper, fit, or numbers such as 3,6,9, got '3,x'" in wrong.err

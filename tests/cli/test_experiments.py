@@ -80,7 +80,7 @@ def test_show_tells_how_far_runs_are_and_their_commands_are_those_of_recoseg(rec
             "--only sun-all s4gan: the grid has no such run",
         ),
         (["run", *SCENES, "--seeds", "-1"], "--seeds: numbers from 0 on"),
-        (["run", *SCENES, "--workers", "0"], "--workers: at least 1, got 0"),
+        (["run", *SCENES, "--workers", "0"], "--workers must be at least 1, not 0"),
         (["run", *SCENES, "--dry-run", "--ray", "local"], "leave out --ray"),
         (["run", *SCENES, "--data", "."], "--data .: this grid takes none: they are drawn"),
         (["run", *SCENES, "--lists", "."], "--lists has no effect"),
@@ -90,7 +90,7 @@ def test_show_tells_how_far_runs_are_and_their_commands_are_those_of_recoseg(rec
         (["run", "cityscapes-20", "--data", "nowhere"], "--data: no folder at nowhere"),
         (["run", "full-labels", "--data", "vok=."], "did you mean 'voc'?"),
         (["run", "voc-partitions", "--profile", "paper", "--data", "."], "put it into FOLDER/voc-92.txt"),
-        (["show", *SCENES, "--data", "."], "--data and --lists have no effect without --commands"),
+        (["show", *SCENES, "--data", "."], "--data, --lists and --trust have no effect without --commands"),
         (["table", *SCENES, "--out", "a.md"], "--out needs a --format for files"),
         (["table", *SCENES, "--results", "a", "--save", "b"], "--save has no effect beside --results"),
         (["table", *SCENES, "--results", "nowhere.jsonl"], "no results at nowhere.jsonl"),
@@ -199,7 +199,7 @@ def test_a_table_of_run_folders_can_be_saved_and_made_again_without_them(
     recoseg, trial, in_process, results
 ) -> None:
     kept = trial.path / "kept.jsonl"
-    words = ("experiments", "table", *trial.words[2:], "runs", "--format", "csv")
+    words = ("experiments", "table", "scenes", *trial.words[4:], "runs", "--format", "csv")
     run = recoseg(*trial.words, "runs", "--only", "supervised")
     assert run.code == 0, run.out + run.err
     first = recoseg(*words, "--save", kept)

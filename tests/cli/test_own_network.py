@@ -47,7 +47,7 @@ def run_resume_and_report(recoseg, tmp_path, monkeypatch):
         assert resumed.code == 0, resumed.err
         for name in ("metrics.jsonl", "weights.safetensors"):
             assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "cut" / name).read_bytes()
-        assert recoseg("report", "whole").code == 0
+        assert recoseg("report", "whole", "--trust").code == 0
         assert "<html" in (tmp_path / "whole" / "report" / "index.html").read_text(encoding="utf-8")
         return load_file(tmp_path / "whole" / "weights.safetensors")
 

@@ -89,7 +89,7 @@ def test_unlabelled_images_join_after_the_supervised_start_and_by_the_ramp(
     recoseg, tmp_path, small, lines
 ) -> None:
     method = ["--method=mean_teacher", "--method.trust-above=0", "--method.supervised-start=2"]
-    outcome = recoseg("train", "--out", "run", *small, *method, "--method.ramp=3")
+    outcome = recoseg("train", "--out", "run", *small, *method, "--method.ramp=3", "--method.decay=0.99")
     assert outcome.code == 0, outcome.err
     losses = lines(tmp_path / "run" / "losses.jsonl")
     assert ["unsupervised" in line for line in losses] == [False, False, True, True]

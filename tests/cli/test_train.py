@@ -167,7 +167,7 @@ def test_ctrl_c_between_two_log_lines_resumes_to_the_same_logs(
 
 
 def test_a_loss_that_is_not_finite_stops_with_its_place(recoseg, tmp_path, small) -> None:
-    outcome = recoseg("train", "--out", "run", *small, "--optimiser.lr=1e30", "--train.iterations=50")
+    outcome = recoseg("train", "--out", "run", *small, "--optimiser.lr=1e18", "--train.iterations=50")
     assert outcome.code == 1
     assert "at iteration" in outcome.err
     assert "train/0000" in outcome.err

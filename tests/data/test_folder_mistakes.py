@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from recoseg.data.check.report import check_folder
 from recoseg.data.folder import Folder
 from recoseg.errors import UserError
 
@@ -93,11 +94,12 @@ def test_a_validation_image_without_a_label_is_an_error(folder):
         Folder(root=folder.root)
 
 
-def test_training_images_without_any_label_are_an_error(folder):
+def test_training_images_without_any_label_are_a_problem_but_may_be_evaluated_beside(folder):
     folder.pairs(2, unlabelled=1)
     folder.text("train.txt", "002\n")
-    with pytest.raises(UserError, match="no training image has a label"):
-        Folder(root=folder.root)
+    assert Folder(root=folder.root).keys("val") == ("000", "001")
+    problems = check_folder(folder.root).problems
+    assert [problem.what for problem in problems] == ["no training image has a label"]
 
 
 def test_lists_that_leave_no_validation_image_are_an_error(folder):

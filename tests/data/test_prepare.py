@@ -15,6 +15,7 @@ from recoseg.data.folder import Folder
 from recoseg.data.prepare import Resize, job, prepare
 from recoseg.data.prepare.convert import Converter
 from recoseg.errors import UserError
+from recoseg.files import whole_file
 
 HALF = Resize(scale=0.5)
 KEYS = {
@@ -215,18 +216,17 @@ def test_a_folder_with_files_of_others_is_left_alone(source, tmp_path) -> None:
 def test_a_record_that_cannot_be_read_is_named(source, tmp_path, content) -> None:
     run(source, tmp_path / "dst")
     (tmp_path / "dst" / "prepare.json").write_text(content)
-    with pytest.raises(UserError, match=r"prepare\.json is not what recoseg prepare wrote"):
+    with pytest.raises(UserError, match=r"prepare\.json: .*; bring it back, or give a new folder"):
         run(source, tmp_path / "dst")
 
 
 def test_left_overs_of_a_killed_run_are_removed_but_not_those_of_one_at_work(source, tmp_path) -> None:
     run(source, tmp_path / "dst")
-    old, young = (tmp_path / "dst/images" / f".{name}.png.x.part" for name in ("old", "young"))
-    for path in (old, young):
-        path.write_bytes(b"half")
-    os.utime(old, (1, 1))
-    run(source, tmp_path / "dst")
-    assert [path.exists() for path in (old, young)] == [False, True]
+    left = tmp_path / "dst/images/.left.png.0a_b1c2d.part"
+    left.write_bytes(b"half")
+    with whole_file(tmp_path / "dst/images/at_work.png") as at_work:
+        run(source, tmp_path / "dst")
+        assert [path.exists() for path in (left, at_work)] == [False, True]
 
 
 def test_a_full_disk_leaves_no_half_file(source, tmp_path, monkeypatch) -> None:

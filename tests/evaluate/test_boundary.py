@@ -20,6 +20,7 @@ from recoseg.evaluate.boundary import (
     contour_labels,
     disc,
     near_change,
+    thin_void_width,
 )
 from recoseg.evaluate.distance import Distance
 from recoseg.types import IGNORE, BoundaryScores
@@ -42,6 +43,25 @@ def as_batch(labels) -> torch.Tensor:
 
 
 # The plain readings of the definitions: one class and one pixel at a time.
+
+
+def plain_filled(predicted: np.ndarray, labels: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Void that no square of `width` + 1 pixels fits into takes what the nearest labelled pixel has."""
+    side = width + 1
+    around = np.pad(labels, side, constant_values=IGNORE)
+    filled = predicted.copy(), labels.copy()
+    labelled = np.argwhere(labels != IGNORE)
+    for y, x in np.argwhere(labels == IGNORE):
+        squares = (
+            around[top : top + side, left : left + side]
+            for top in range(y + 1, y + side + 1)
+            for left in range(x + 1, x + side + 1)
+        )
+        if not any((square == IGNORE).all() for square in squares):
+            nearest = min(labelled.tolist(), key=lambda at: ((at[0] - y) ** 2 + (at[1] - x) ** 2, at))
+            for one in filled:
+                one[y, x] = one[tuple(nearest)]
+    return filled
 
 
 def plain_band(labels: np.ndarray, k: int, reach: int) -> np.ndarray:
@@ -79,12 +99,14 @@ def plain_near(labels: np.ndarray, reach: int) -> np.ndarray:
 
 
 def plain_scores(predicted: np.ndarray, labels: np.ndarray, chosen: BoundaryRule) -> dict[str, list[float]]:
-    size = labels.shape
-    predicted = np.where(labels == IGNORE, IGNORE, predicted)
-    near = plain_near(labels, chosen.band.whole_pixels(*size))
+    size, known = labels.shape, labels != IGNORE
+    predicted = np.where(known, predicted, IGNORE)
+    predicted, labels = plain_filled(predicted, labels, thin_void_width(*size))
+    near = plain_near(labels, chosen.band.whole_pixels(*size)) & known
     result: dict[str, list[float]] = {"iou": [], "f_score": [], "near_iou": []}
     for k in range(NUM_CLASSES):
-        true, guess = (plain_band(one, k, chosen.dilation.whole_pixels(*size)) for one in (labels, predicted))
+        reach = chosen.dilation.whole_pixels(*size)
+        true, guess = (plain_band(one, k, reach) & known for one in (labels, predicted))
         result["iou"].append(share((true & guess).sum(), (true | guess).sum()))
         result["f_score"].append(plain_f_score(predicted, labels, k, chosen.tolerance.pixels(*size)))
         true, guess = (near & (one == k) for one in (labels, predicted))
@@ -191,7 +213,90 @@ def test_void_is_nobodys_neighbour_and_hides_what_is_predicted_there() -> None:
     assert scores.confusion.sum() == 0
 
 
-def test_two_classes_that_only_void_separates_do_not_touch() -> None:
+def halves(*, void: int, moved: int = 0, size: tuple[int, int] = (40, 60)) -> np.ndarray:
+    """Two classes side by side, with so much void in the middle, the border moved to the right by so much."""
+    columns = np.arange(size[1]) - size[1] // 2 - moved
+    row = np.where(columns < 0, 0, 1)
+    row[(columns >= -(void // 2)) & (columns < void - void // 2)] = IGNORE
+    return np.tile(row, (size[0], 1)).astype(np.uint8)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("void", [0, 1, 2, 5, 6])
+def test_across_a_thin_band_of_void_the_contour_is_in_its_middle(void, turned) -> None:
+    truth = halves(void=void)
+    f_scores = {}
+    for moved in range(12):
+        maps = (halves(void=0, moved=moved), truth)
+        scores = scores_of(*(one.T if turned else one for one in maps), rule(tolerance=4), num_classes=2)
+        f_scores[moved] = scores.f_score.tolist()
+    # Of a band of an odd width, the middle is half a pixel to the right: the left half has its middle pixel.
+    furthest = 4 + void % 2
+    assert f_scores == {moved: [1.0, 1.0] if moved <= furthest else [0.0, 0.0] for moved in range(12)}
+
+
+@pytest.mark.parametrize("size", [(200, 300), (375, 500), (1024, 2048)])
+def test_a_perfect_prediction_is_perfect_along_bands_of_void(size) -> None:
+    scores = scores_of(halves(void=0, size=size), halves(void=5, size=size), BoundaryRule(), num_classes=2)
+    assert scores.f_score.tolist() == scores.iou.tolist() == scores.near.iou.tolist() == [1.0, 1.0]
+    assert scores.contours[0].tolist() == [size[0], size[0]]
+
+
+def test_what_is_predicted_in_a_band_of_void_does_not_count() -> None:
+    truth = halves(void=5)
+    predicted = halves(void=0)
+    predicted[truth == IGNORE] = 2
+    scores = scores_of(predicted, truth, rule(), num_classes=3)
+    assert scores.f_score[:2].tolist() == [1.0, 1.0]
+    assert [int(counts[..., 2].sum()) for counts in (scores.bands, scores.contours, scores.confusion)] == [
+        0
+    ] * 3
+
+
+def test_pixels_near_a_contour_in_a_band_of_void_are_counted_from_its_middle_and_only_where_labelled() -> (
+    None
+):
+    scores = scores_of(halves(void=0), halves(void=4), rule(dilation=5, band=5), num_classes=2)
+    # Two of the five columns on either side are void, in 40 rows.
+    assert scores.confusion.tolist() == [[3 * 40, 0], [0, 3 * 40]]
+    # The bands of Boundary IoU have five columns, or rows, along the border of the image too: of 28 columns,
+    # 20 are in neither.
+    assert scores.bands.tolist() == [[28 * 40 - 20 * 30] * 2] * 3
+
+
+@pytest.mark.parametrize(
+    ("void", "is_thin"), [(6, True), (7, False), (20, False)], ids=["six", "seven", "twenty"]
+)
+def test_wide_void_stays_void(void, is_thin) -> None:
+    scores = scores_of(halves(void=0), halves(void=void), rule(), num_classes=2)
+    assert bool(scores.contours.sum()) == is_thin
+    assert thin_void_width(40, 60) == 6
+    assert thin_void_width(1024, 2048) == 23  # a hundredth of 2290
+
+
+def test_void_along_the_border_of_an_image_stays_void() -> None:
+    labels = halves(void=0)
+    labels[:3] = labels[:, -3:] = IGNORE
+    scores = scores_of(halves(void=0), labels, rule(), num_classes=2)
+    assert scores.contours[0].tolist() == [37, 37]  # none in the three rows above
+
+
+def test_a_ring_of_void_around_an_object_is_its_contour() -> None:
+    """As Pascal VOC draws it: an object, five pixels of void around it, and what is behind."""
+    labels = np.zeros((60, 60), np.uint8)
+    labels[15:45, 15:45] = IGNORE
+    labels[20:40, 20:40] = 1
+    whole = np.zeros_like(labels)
+    whole[17:43, 17:43] = 1  # in the middle of the ring
+    assert scores_of(whole, labels, rule(tolerance=1), num_classes=2).f_score.tolist() == [1.0, 1.0]
+    smaller = np.zeros_like(labels)
+    smaller[25:35, 25:35] = 1  # five pixels inside the object: seven or eight from its contour
+    for tolerance, expected in ((6, 0.0), (11, 1.0)):
+        scores = scores_of(smaller, labels, rule(tolerance=tolerance), num_classes=2)
+        assert scores.f_score[1].item() == expected
+
+
+def test_two_classes_that_void_separates_do_not_touch_by_themselves() -> None:
     labels = torch.tensor([[[0, 0, IGNORE, 1, 1]]], dtype=torch.uint8)
     assert (contour_labels(labels) == IGNORE).all()
     assert near_change(labels, 2).tolist() == [[[False, True, False, True, False]]]

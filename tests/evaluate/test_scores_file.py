@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 import torch
@@ -55,8 +56,20 @@ def test_a_line_of_a_training_log_is_scores_too() -> None:
     assert scores_from_plain(line).confusion.equal(scores.confusion)
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"classes": ["a"]}', '{"confusion": "x", "classes": []}'])
-def test_another_file_is_one_clear_line(tmp_path, content) -> None:
-    (tmp_path / "val.json").write_text(content)
-    with pytest.raises(UserError, match="is not a file of scores"):
-        Evaluation.load(tmp_path / "val.json")
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"confusion": "x"}, 'confusion must be a list, not "x"'),
+        ({"confusion": [[1, 0, 0, 0]] * 3}, "confusion must have 4 entries, not 3"),
+        ({"iou": [0.5]}, "iou must have 4 entries, not 1"),
+        ({"classes": ["a"]}, "confusion must have 1 entries, not 4"),
+        ({"mean_iou": 7}, "mean_iou must be 0 to 1, not 7.0"),
+        ({"boundary": {}}, "boundary.mean_iou is missing"),
+    ],
+)
+def test_another_file_is_one_clear_line(tmp_path, change, says) -> None:
+    path = tmp_path / "val.json"
+    Evaluation(scores=counted(boundary=True), class_names=tuple("abcd"), about={}).save(path)
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(UserError, match=re.escape(f"val.json: {says}; write it again by recoseg evaluate")):
+        Evaluation.load(path)

@@ -21,6 +21,6 @@ def result_of() -> Callable[..., Result]:
             "boundary_f_score": None, "iou": {}, "curve": (), "iterations": 1200, "seconds": 60.0,
             "machine": "a", "versions": "b",
         }  # fmt: skip
-        return Result.from_plain({**plain, **changed})
+        return Result(**{**plain, **changed})
 
     return make

@@ -33,11 +33,20 @@ def test_a_file_of_results_keeps_others_and_replaces_the_same_cell(tmp_path, res
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "{}", '"words"', "\xff"])
-def test_what_is_no_result_is_one_clear_line(tmp_path, text) -> None:
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{", "not JSON, or cut short"),
+        ("[]", "must be an object, not a list"),
+        ("{}", "profile is missing"),
+        ('"words"', 'must be an object, not "words"'),
+        ("\xff", "not UTF-8 text"),
+    ],
+)
+def test_what_is_no_result_is_one_clear_line(tmp_path, text, says) -> None:
     path = tmp_path / "results.jsonl"
     path.write_text(text, encoding="latin-1")
-    with pytest.raises(UserError, match="is not a file of results"):
+    with pytest.raises(UserError, match=rf"results\.jsonl line 1: {says}"):
         read_results(path)
 
 

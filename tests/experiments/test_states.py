@@ -24,7 +24,10 @@ def begin(cell: Cell, *more: str, losses: int = 0) -> None:
     cell.folder.mkdir(parents=True)
     (cell.folder / "split.json").write_text("{}")
     (cell.folder / "config.yaml").write_text(to_yaml(load(cell.config, (*cell.words, *more))))
-    lines = [{"iteration": number, "seconds": 2.0 * number} for number in range(10, losses + 1, 10)]
+    lines = [
+        {"iteration": number, "lr": 0.1, "loss": 1.0, "seconds": 2.0 * number}
+        for number in range(10, losses + 1, 10)
+    ]
     (cell.folder / "losses.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
@@ -50,9 +53,11 @@ def test_a_run_is_trained_when_its_last_evaluation_is_of_the_last_iteration(cell
     begin(cell, losses=300)
     metrics = cell.folder / "metrics.jsonl"
     (cell.folder / "weights.safetensors").touch()
-    metrics.write_text('{"iteration": 200, "mean_iou": 0.1}\n')
+    scores = {"mean_iou": 0.1, "accuracy": 0.1, "iou": [0.1], "class_accuracy": [0.1], "confusion": [[1]]}
+    lines = [json.dumps({"iteration": number, **scores, "losses": {}}) + "\n" for number in (200, 300)]
+    metrics.write_text(lines[0])
     assert state_of(cell).kind == "begun"
-    metrics.write_text(metrics.read_text() + '{"iteration": 300, "mean_iou": 0.1}\n')
+    metrics.write_text("".join(lines))
     assert state_of(cell).kind == "trained"
 
 
@@ -63,6 +68,15 @@ def test_a_run_is_done_when_its_result_is_there(cell, result_of) -> None:
     state = state_of(cell)
     assert (state.kind, state.result) == ("done", result)
     assert state.share_left == 0
+
+
+def test_a_damaged_run_is_a_state_with_its_reason(cell, result_of) -> None:
+    begin(cell)
+    (cell.folder / "losses.jsonl").write_text('{"iteration": "x"}\n')
+    assert state_of(cell).kind == "damaged"
+    assert "losses.jsonl line 1: lr is missing" in state_of(cell).trouble
+    result_of("supervised", "scenes-10", 0, 40.0).save(cell.folder / "result.json")
+    assert "result.json is of row supervised, not classmix" in state_of(cell).trouble
 
 
 def test_other_settings_are_named_but_not_those_that_change_nothing(cell) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Callable
+import signal
+import stat
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,18 +67,82 @@ def first_world(tmp_path_factory) -> World:
     return world
 
 
+Stamps = dict[Path, tuple[int, ...]]
+
+
+def stamps_of(root: Path) -> Stamps:
+    """Of all files and folders below, what changes when they do."""
+    found = {}
+    for path in root.rglob("*"):
+        status = path.lstat()
+        times = (status.st_ino, status.st_size, status.st_mtime_ns)
+        found[path.relative_to(root)] = (status.st_mode, *(() if stat.S_ISDIR(status.st_mode) else times))
+    return found
+
+
+class Mended:
+    """A copy of a folder, and what makes it as it was: a few files, where a new copy would be megabytes."""
+
+    def __init__(self, original: Path, copy: Path) -> None:
+        self.original, self.copy = original, copy
+        shutil.copytree(original, copy, symlinks=True)
+        self.stamps = stamps_of(copy)
+
+    def mend(self) -> None:
+        for name, (mode, *_) in self.stamps.items():
+            if stat.S_ISDIR(mode) and (self.copy / name).is_dir():
+                (self.copy / name).chmod(stat.S_IMODE(mode))
+        for name, stamp in stamps_of(self.copy).items():
+            path = self.copy / name
+            if stamp != self.stamps.get(name) and os.path.lexists(path):
+                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+        for name in sorted(self.stamps):
+            path = self.copy / name
+            if not os.path.lexists(path):
+                if (self.original / name).is_dir():
+                    path.mkdir()
+                else:
+                    shutil.copy2(self.original / name, path, follow_symlinks=False)
+        self.stamps = stamps_of(self.copy)
+
+
+@pytest.fixture(scope="session")
+def mended(first_world, tmp_path_factory) -> Mended:
+    """The world of all tests, one after the other, beside the one that it is made new from."""
+    parent = tmp_path_factory.mktemp("worlds")
+    original, copy = World(parent / "original"), World(parent / "world")
+    shutil.copytree(first_world.path, original.path, symlinks=True)
+    config = original.run / "config.yaml"
+    config.write_text(config.read_text().replace(str(first_world.path), str(copy.path)))
+    (original.path / "network.py").write_text(NETWORK)
+    return Mended(original.path, copy.path)
+
+
 @pytest.fixture
-def world(first_world, tmp_path, monkeypatch) -> World:
+def world(mended, tmp_path, monkeypatch) -> World:
     """A world of one's own, which is the current folder."""
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    world = World(tmp_path / "world")
-    shutil.copytree(first_world.path, world.path, symlinks=True)
-    config = world.run / "config.yaml"
-    config.write_text(config.read_text().replace(str(first_world.path), str(world.path)))
-    (world.path / "network.py").write_text(NETWORK)
-    monkeypatch.chdir(world.path)
-    return world
+    mended.mend()
+    monkeypatch.chdir(mended.copy)
+    return World(mended.copy)
+
+
+@pytest.fixture
+def soon(world) -> Iterator[None]:
+    """Whatever waits for ever fails after some seconds; whoever waits for a pipe gets an empty file."""
+
+    def end(number: int, frame: object) -> None:
+        for path in world.path.rglob("*"):
+            if path.is_fifo():
+                os.close(os.open(path, os.O_RDWR | os.O_NONBLOCK))
+        raise AssertionError("it takes too long")
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, 20)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture
@@ -111,3 +178,21 @@ def survived(world, capsys) -> Callable[[Plant, str, str], str]:
         return printed
 
     return survived
+
+
+@pytest.fixture
+def told(world, capsys) -> Callable[[Plant, str, str], str]:
+    """`told(plant, words, says)`: the command does the rest, says this of the fault, and ends with 1."""
+
+    def told(plant: Plant, words: str, says: str) -> str:
+        plant(world)
+        capsys.readouterr()
+        code = main(words.split())
+        captured = capsys.readouterr()
+        printed = " ".join((captured.out + captured.err).split())
+        assert code == 1, printed
+        assert not captured.err.startswith("recoseg: "), captured.err
+        assert says in printed
+        return printed
+
+    return told

@@ -9,7 +9,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recoseg.losses.pixel import confident_cross_entropy, confident_share, pixel_cross_entropy
+from recoseg.losses.pixel import (
+    confident_cross_entropy,
+    confident_share,
+    pixel_cross_entropy,
+    root_inverse_frequency,
+)
 from recoseg.types import IGNORE, PseudoLabels
 
 
@@ -104,3 +109,48 @@ def test_weighted_by_eta_it_is_at_most_the_plain_mean(seed: int, count: int, tru
     assert 0 <= weighted.item() <= plain.item() * (1 + 1e-5)
     certain = PseudoLabels.certain(labels)
     torch.testing.assert_close(confident_cross_entropy(logits, certain, trust_above=trust_above), plain)
+
+
+def test_pixels_count_as_much_as_their_class() -> None:
+    # of two pixels, the first is right with probability 1/2, the second with 1/4; the second counts thrice
+    logits = torch.tensor([[0.5, 0.75], [0.5, 0.25]]).log().view(1, 2, 1, 2)
+    loss = pixel_cross_entropy(logits, torch.tensor([[[0, 1]]]), torch.tensor([1.0, 3.0]))
+    assert loss.item() == pytest.approx((math.log(2) + 3 * math.log(4)) / 4)
+
+
+def test_equal_weights_change_nothing_whatever_their_size() -> None:
+    logits, labels = torch.randn(2, 3, 4, 4), torch.randint(0, 3, (2, 4, 4))
+    labels[0, 0] = IGNORE
+    plain = pixel_cross_entropy(logits, labels)
+    for size in (1.0, 7.0):
+        torch.testing.assert_close(pixel_cross_entropy(logits, labels, torch.full((3,), size)), plain)
+
+
+def test_without_any_label_a_weighted_loss_is_zero_and_connected() -> None:
+    logits = torch.randn(1, 2, 4, 4, requires_grad=True)
+    loss = pixel_cross_entropy(logits, torch.full((1, 4, 4), IGNORE), torch.tensor([1.0, 2.0]))
+    loss.backward()
+    assert loss.item() == 0
+    assert logits.grad.abs().sum() == 0
+
+
+def test_a_class_a_hundred_times_as_rare_counts_ten_times_as_much() -> None:
+    counts = torch.tensor([10_000, 100, 0])
+    weights = root_inverse_frequency(counts)
+    assert (weights[1] / weights[0]).item() == pytest.approx(10)
+    assert weights[2] == 0
+    assert ((weights * counts).sum() / counts.sum()).item() == pytest.approx(1)
+
+
+def test_without_any_pixel_no_class_counts() -> None:
+    assert root_inverse_frequency(torch.zeros(3, dtype=torch.int64)).tolist() == [0, 0, 0]
+
+
+def test_pixels_below_the_threshold_are_not_learned_from_but_count_in_the_mean() -> None:
+    logits = torch.zeros(1, 2, 1, 4, requires_grad=True)
+    pseudo = pseudo_of([[0, 1, 1, IGNORE]], [[0.99, 0.95, 0.9, 0.0]])
+    loss = confident_cross_entropy(logits, pseudo, trust_above=0.9, pixel_above=0.95)
+    assert loss.item() == pytest.approx(2 * math.log(2) / 3)  # two of three; all three are above 0.9
+    loss.backward()
+    assert logits.grad[0, 0, 0, 2:].tolist() == [0, 0]
+    assert (logits.grad[0, 0, 0, :2] != 0).all()

@@ -96,7 +96,7 @@ def test_probabilities_are_the_students_at_the_size_of_the_features() -> None:
 def test_a_network_without_features_is_named(tiny_network, toy_batch, generator) -> None:
     output = Supervised(tiny_network())(toy_batch(), None, iteration=0, generator=generator)
     with pytest.raises(UserError, match="needs a network that gives features"):
-        term()(output, generator)
+        term()(output, generator, iteration=0)
 
 
 @pytest.mark.parametrize("weight", [1.0, 0.25])
@@ -105,7 +105,7 @@ def test_the_total_is_supervised_plus_unsupervised_plus_weighted_contrast(
 ) -> None:
     method = MeanTeacher(tiny_network(features=6), StrongView(), trust_above=0.5)
     step = method(toy_batch(), toy_batch(visible=False), iteration=0, generator=seeded())
-    with_contrast = term(weight=weight, trust_above=0.5)(step, seeded())
+    with_contrast = term(weight=weight, trust_above=0.5)(step, seeded(), iteration=0)
     parts = {name: part.item() for name, part in with_contrast.parts.items()}
     assert parts.keys() == {"supervised", "unsupervised", "contrast"}
     assert min(parts.values()) > 0
@@ -125,7 +125,7 @@ def test_the_contrast_is_that_of_all_pieces_joined() -> None:
     expected = RegionalContrast(num_queries=8, num_keys=16)(
         features, labels, logits.softmax(1), generator=seeded()
     )
-    found = term()(StepOutput(loss=torch.tensor(2.0), pixels=pieces), seeded())
+    found = term()(StepOutput(loss=torch.tensor(2.0), pixels=pieces), seeded(), iteration=0)
     assert found.parts["contrast"].item() == pytest.approx(expected.item(), rel=1e-6)
     assert found.loss.item() == pytest.approx(2 + expected.item(), rel=1e-6)
 
@@ -135,7 +135,7 @@ def test_one_piece_and_two_pieces_give_the_same_contrast_and_gradients(tiny_netw
     for student_pass in ("separate", "together"):
         method = MeanTeacher(tiny_network(features=6), StrongView(), student_pass=student_pass).eval()
         step = method(toy_batch(), toy_batch(seed=1, visible=False), iteration=0, generator=seeded())
-        output = term(trust_above=0.5)(step, seeded())
+        output = term(trust_above=0.5)(step, seeded(), iteration=0)
         output.loss.backward()
         num_pieces[student_pass] = len(step.pixels)
         found[student_pass] = [output.parts["contrast"], *(p.grad for p in method.student.parameters())]
@@ -156,7 +156,7 @@ def test_sparse_labels_stay_a_piece_of_their_own_also_when_seen_together(tiny_ne
 def test_the_contrast_teaches_the_representation_head_and_not_the_classifier(tiny_network, toy_batch) -> None:
     student = tiny_network(features=6)
     step = Supervised(student)(toy_batch(), None, iteration=0, generator=seeded())
-    output = term()(replace(step, loss=step.loss.detach()), seeded())
+    output = term()(replace(step, loss=step.loss.detach()), seeded(), iteration=0)
     output.loss.backward()
     assert student.representation.weight.grad.abs().sum() > 0
     assert student.body[0].weight.grad.abs().sum() > 0
@@ -166,7 +166,7 @@ def test_the_contrast_teaches_the_representation_head_and_not_the_classifier(tin
 def test_stats_are_given_when_asked_for(tiny_network, toy_batch) -> None:
     step = Supervised(tiny_network(features=6))(toy_batch(), None, iteration=0, generator=seeded())
     step = replace(step, stats={"another": torch.tensor(1.0)})
-    plain, told = term()(step, seeded()), term()(step, seeded(), with_stats=True)
+    plain, told = term()(step, seeded(), iteration=0), term()(step, seeded(), iteration=0, with_stats=True)
     assert plain.stats.keys() == {"another"}
     assert told.loss.item() == plain.loss.item()
     stats = {name: value.item() for name, value in told.stats.items()}
@@ -183,7 +183,7 @@ def test_one_class_alone_gives_a_connected_zero_and_a_note(tiny_network, toy_bat
     labelled = toy_batch()
     labelled = replace(labelled, labels=torch.zeros_like(labelled.labels))
     step = Supervised(student)(labelled, None, iteration=0, generator=seeded())
-    output = term()(step, seeded(), with_stats=True)
+    output = term()(step, seeded(), iteration=0, with_stats=True)
     output.loss.backward()
     assert output.parts["contrast"].item() == 0
     assert output.loss.item() == step.loss.item()
@@ -196,3 +196,11 @@ def test_one_class_alone_gives_a_connected_zero_and_a_note(tiny_network, toy_bat
 def test_impossible_settings_are_refused(name: str, value: float) -> None:
     with pytest.raises(UserError, match=f"{name}: got {value}, needs a probability"):
         term(**{name: value})
+
+
+@pytest.mark.parametrize(("iteration", "share"), [(0, 0.2), (1, 0.4), (4, 1.0), (9, 1.0)])
+def test_the_weight_grows_over_the_ramp(iteration, share, tiny_network, toy_batch) -> None:
+    step = Supervised(tiny_network(features=6))(toy_batch(), None, iteration=0, generator=seeded())
+    output = term(weight=0.5, ramp=4)(step, seeded(), iteration=iteration)
+    added = output.loss.item() - step.loss.item()
+    assert added == pytest.approx(0.5 * share * output.parts["contrast"].item(), rel=1e-4)

@@ -53,7 +53,7 @@ def test_the_method_learns_two_classes(tiny_network, toy_batch, case: str, with_
         unlabelled = toy_batch(seed=1000 + iteration, visible=False) if method.needs_unlabelled else None
         output = method(toy_batch(seed=iteration % 4), unlabelled, iteration=iteration, generator=generator)
         if contrast is not None:
-            output = contrast(output, generator)
+            output = contrast(output, generator, iteration=iteration)
         method.zero_grad()
         output.loss.backward()
         for optimiser in optimisers:

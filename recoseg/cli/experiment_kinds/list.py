@@ -11,9 +11,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Table
 
+    from recoseg.cli.terminal import new_console
     from recoseg.experiments.grids import GRIDS
     from recoseg.experiments.paper_figures import tables
 
@@ -24,6 +24,6 @@ def run(arguments: argparse.Namespace) -> int:
         title = tables()[grid.table]["title"] if grid.table else ""
         where = title.partition(",")[0].partition(" (")[0]  # its name alone: there is little room
         table.add_row(name, str(len(grid.pairs) * len(grid.seeds)), grid.title, where)
-    Console(highlight=False).print(table)
+    new_console().print(table)
     print("recoseg experiments show NAME tells more of one.")
     return 0

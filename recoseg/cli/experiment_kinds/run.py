@@ -14,13 +14,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recoseg.cli.experiment_words import add_grid_arguments, chosen_cells, chosen_grid
+from recoseg.cli.run_words import add_trust_argument
+from recoseg.cli.split import require_workers
 from recoseg.errors import UserError
+from recoseg.files import real
 from recoseg.lookup import did_you_mean
+from recoseg.words import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from recoseg.experiments.board import Board
+    from recoseg.experiments.cells import Cell
     from recoseg.experiments.grids import Grid
     from recoseg.experiments.run_cells import Workers
 
@@ -57,26 +62,38 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lists", metavar="FOLDER", help="published lists of labelled images, such as FOLDER/voc-92.txt"
     )
+    add_trust_argument(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from rich.console import Console
-
+    from recoseg.cli.terminal import new_console
     from recoseg.experiments.board import Board
 
     grid = chosen_grid(arguments)
-    if arguments.workers is not None and arguments.workers < 1:
-        raise UserError(f"--workers: at least 1, got {arguments.workers}")
+    if arguments.workers is not None:
+        require_workers(arguments.workers)
     if arguments.dry_run and arguments.ray:
         raise UserError("--dry-run times steps on this machine: leave out --ray")
     board = Board(chosen_cells(arguments, chosen_data(arguments, grid), chosen_lists(arguments, grid)))
     board.look()
-    console = Console(highlight=False)
+    require_trusted(board.unfinished())
+    console = new_console()
     if arguments.dry_run:
         from recoseg.cli.experiment_kinds.dry_run import tell
 
         return tell(board, workers=arguments.workers or 1, console=console)
     return do(board, arguments, grid.title, console)
+
+
+def require_trusted(cells: Sequence[Cell]) -> None:
+    """Runs are scored by commands of their own, which would refuse it when they are trained."""
+    from recoseg.builders.load import require_trust
+    from recoseg.experiments.cell_settings import without_data
+    from recoseg.experiments.columns import COLUMNS
+
+    for cell in cells:
+        config = without_data(cell.config, COLUMNS[cell.column].dataset)
+        require_trust(config, cell.config, trust=cell.trust)
 
 
 def do(board: Board, arguments: argparse.Namespace, title: str, console: Console) -> int:
@@ -94,7 +111,7 @@ def do(board: Board, arguments: argparse.Namespace, title: str, console: Console
     else:
         console.print(board_view(board, title))
     for failure in board.failures.values():
-        console.print(f"failed: {failure}", markup=False, soft_wrap=True)
+        console.print(printable(f"failed: {failure}"), soft_wrap=True)
     return 1 if board.failures else 0
 
 
@@ -149,7 +166,7 @@ def chosen_lists(arguments: argparse.Namespace, grid: Grid) -> Path | None:
     from recoseg.experiments.columns import COLUMNS
 
     needed = [column for column in grid.columns if COLUMNS[column].published_list]
-    lists = Path(arguments.lists).resolve() if arguments.lists else None
+    lists = real(Path(arguments.lists)) if arguments.lists else None
     if lists is not None and not needed:
         raise UserError("--lists has no effect: the labelled images of this grid are drawn by seed")
     for column in needed:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from recoseg.cli.experiment_kinds.run import add_data_arguments, chosen_data, chosen_lists
 from recoseg.cli.experiment_words import add_grid_arguments, chosen_cells, chosen_grid
+from recoseg.cli.main import tell_troubles
 from recoseg.errors import UserError
 
 if TYPE_CHECKING:
@@ -25,8 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from rich.console import Console
-
+    from recoseg.cli.terminal import new_console
     from recoseg.experiments.board import Board
     from recoseg.experiments.live import board_view
 
@@ -35,13 +35,13 @@ def run(arguments: argparse.Namespace) -> int:
         show_commands(chosen_cells(arguments, chosen_data(arguments, grid), chosen_lists(arguments, grid)))
         print(f"# when all are done: their results, for the table\n{gathering(arguments)}")
         return 0
-    if arguments.data or arguments.lists:
-        raise UserError("--data and --lists have no effect without --commands")
+    if arguments.data or arguments.lists or arguments.trust:
+        raise UserError("--data, --lists and --trust have no effect without --commands")
     board = Board(chosen_cells(arguments))
     board.look()
     title = f"{grid.title}; profile {board.cells[0].profile}"
-    Console(highlight=False).print(board_view(board, title))
-    return 0
+    new_console().print(board_view(board, title))
+    return tell_troubles(board.troubles())
 
 
 def gathering(arguments: argparse.Namespace) -> str:
@@ -51,7 +51,8 @@ def gathering(arguments: argparse.Namespace) -> str:
     for option in ("seeds", "only", "data"):
         if values := getattr(arguments, option):
             words += [f"--{option}", *map(str, values)]
-    return shlex.join([*words, *(["--lists", arguments.lists] if arguments.lists else [])])
+    words += ["--lists", arguments.lists] if arguments.lists else []
+    return shlex.join([*words, *(["--trust"] if arguments.trust else [])])
 
 
 def show_commands(cells: list[Cell]) -> None:

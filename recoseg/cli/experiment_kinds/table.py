@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recoseg.cli.experiment_words import add_grid_arguments, chosen_cells, chosen_grid
+from recoseg.cli.main import tell_troubles
 from recoseg.errors import UserError
+from recoseg.words import printable
 
 if TYPE_CHECKING:
     from recoseg.experiments.cells import Cell
@@ -47,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     require_places(arguments)
     grid, cells = chosen_grid(arguments), chosen_cells(arguments)
-    results = found_results(arguments, cells)
+    results, troubles = found_results(arguments, cells)
     table = grid_table(arguments.grid, grid, results, profile=cells[0].profile)
     if arguments.save:
         owners = {(cell.column, cell.row): cell.owner for cell in cells}
@@ -63,24 +65,22 @@ def run(arguments: argparse.Namespace) -> int:
         show_classes(arguments, grid, results)
     else:
         show_scores(arguments, table)
-    return 0
+    return tell_troubles(troubles)
 
 
 def show_scores(arguments: argparse.Namespace, table: GridTable) -> None:
-    from rich.console import Console
-
+    from recoseg.cli.terminal import new_console
     from recoseg.experiments.table_formats import FORMATS as WRITERS
     from recoseg.experiments.table_formats import terminal
 
     if arguments.format == "text":
-        Console(highlight=False).print(terminal(table))
+        new_console().print(terminal(table))
     else:
         put(arguments, WRITERS[arguments.format](table))
 
 
 def show_classes(arguments: argparse.Namespace, grid: Grid, results: list[Result]) -> None:
-    from rich.console import Console
-
+    from recoseg.cli.terminal import new_console
     from recoseg.experiments.class_scores import FORMATS as WRITERS
     from recoseg.experiments.class_scores import class_scores, terminal
 
@@ -89,7 +89,7 @@ def show_classes(arguments: argparse.Namespace, grid: Grid, results: list[Result
     if not tables:
         raise UserError(f"none of these runs of grid {arguments.grid} are done yet")
     if arguments.format == "text":
-        Console(highlight=False).print(*(terminal(table) for table in tables))
+        new_console().print(*(terminal(table) for table in tables))
     else:
         put(arguments, WRITERS[arguments.format](tables))
 
@@ -101,7 +101,7 @@ def put(arguments: argparse.Namespace, text: str) -> None:
     if arguments.out:
         write_whole(Path(arguments.out), text)
     else:
-        print(text, end="")
+        print("\n".join(printable(line) for line in text.split("\n")), end="")
 
 
 def require_places(arguments: argparse.Namespace) -> None:
@@ -121,26 +121,41 @@ def require_places(arguments: argparse.Namespace) -> None:
                 require_ending(Path(path))
 
 
-def found_results(arguments: argparse.Namespace, cells: list[Cell]) -> list[Result]:
-    """The results of the grid's cells that there are, under the names of its rows."""
-    from recoseg.experiments.cell_settings import differing
-    from recoseg.experiments.results import FILE, load_result, read_results
+def found_results(arguments: argparse.Namespace, cells: list[Cell]) -> tuple[list[Result], list[UserError]]:
+    """The results of the grid's cells that there are, under the names of its rows.
 
+    And what is damaged: those runs are missing in the table, and told of below it.
+    """
+    from recoseg.experiments.cell_settings import differing
+    from recoseg.experiments.results import FILE, read_results
+    from recoseg.experiments.states import result_in
+
+    found: dict[Cell, Result] = {}
+    troubles: dict[Path, UserError] = {}  # by run folder, which rows may share
     if arguments.results:
         kept = {result.place: result for result in read_results(Path(arguments.results))}
-        places = {cell: (cell.profile, cell.column, cell.owner, cell.seed) for cell in cells}
-        found = {cell: kept[place] for cell, place in places.items() if place in kept}
+        if not kept:
+            raise UserError(f"{arguments.results} has no results in it")
+        found = {cell: kept[cell.place] for cell in cells if cell.place in kept}
     else:
-        files = {cell: cell.folder / FILE for cell in cells}
-        found = {cell: load_result(path) for cell, path in files.items() if path.is_file()}
+        for cell in cells:
+            try:
+                if (cell.folder / FILE).exists():
+                    found[cell] = result_in(cell)
+            except UserError as error:
+                troubles[cell.folder] = error
     for cell, result in found.items():
-        wanted, has = cell.settings(), settings_of_result(result)
+        try:
+            wanted, has = cell.settings(), settings_of_result(result)
+        except UserError as error:
+            where = arguments.results or cell.folder / FILE
+            raise UserError(f"{where}: settings of {cell.name}: {error}") from error
         for name in differing(wanted, has):
             raise UserError(
                 f"{cell.name} was run with {name} {has.get(name)}, but profile {cell.profile} has "
                 f"{wanted.get(name)}: run it again in another folder, or with a profile of another name"
             )
-    return [replace(result, row=cell.row) for cell, result in found.items()]
+    return [replace(result, row=cell.row) for cell, result in found.items()], list(troubles.values())
 
 
 def settings_of_result(result: Result) -> dict[str, object]:

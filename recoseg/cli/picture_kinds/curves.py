@@ -28,11 +28,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def draw(arguments: argparse.Namespace, out: Path) -> None:
     from recoseg.figures.curves import draw_curves
-    from recoseg.train.run_folder import RunFolder, read_lines
+    from recoseg.train.run_folder import RunFolder
 
     folders = [RunFolder.open(Path(path)) for path in arguments.runs]
-    metrics = [read_lines(folder.metrics) for folder in folders]
-    losses = [read_lines(folder.losses) for folder in folders]
+    metrics = [folder.read_metrics() for folder in folders]
+    losses = [folder.read_losses() for folder in folders]
     charts = [chart for chart in charts_of(metrics, losses) if any(chart.lines)]
     if not charts:
         raise UserError("nothing is logged yet: train to the first lines of losses.jsonl")

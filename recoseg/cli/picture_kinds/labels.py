@@ -18,11 +18,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def draw(arguments: argparse.Namespace, out: Path) -> None:
-    from rich.console import Console
-
     from recoseg.builders.data import build_dataset, class_counter
     from recoseg.cli.check import progress_of
     from recoseg.cli.describe import draw as draw_labels
+    from recoseg.cli.terminal import new_console
     from recoseg.config.load import load
     from recoseg.splits.split_file import LabelSplit
     from recoseg.train.run_folder import RunFolder
@@ -32,5 +31,5 @@ def draw(arguments: argparse.Namespace, out: Path) -> None:
     folder = RunFolder.open(Path(arguments.runs[0]))
     dataset, split = build_dataset(load(folder.config).data), LabelSplit.load(folder.split)
     split.check_fits(dataset)
-    with progress_of(Console(stderr=True), doing="reading labels") as progress:
+    with progress_of(new_console(stderr=True), doing="reading labels") as progress:
         draw_labels(out, dataset, split, class_counter(progress=progress), arguments.image)

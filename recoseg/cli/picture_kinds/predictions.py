@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recoseg.cli.picture_words import image_and_labels, open_runs, require_image
+from recoseg.cli.run_words import add_trust_argument
 from recoseg.errors import UserError
+from recoseg.words import printable
 
 if TYPE_CHECKING:
     from recoseg.builders.trained import TrainedRun
@@ -33,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--arrows", action="store_true", help="point at where the runs differ most")
     parser.add_argument("--zoom", action="store_true", help="enlarge where the runs differ most")
+    add_trust_argument(parser)
 
 
 def draw(arguments: argparse.Namespace, out: Path) -> None:
@@ -41,14 +44,14 @@ def draw(arguments: argparse.Namespace, out: Path) -> None:
 
     if arguments.count < 1:
         raise UserError(f"--count must be at least 1, not {arguments.count}")
-    runs = open_runs(arguments.runs)
+    runs = open_runs(arguments.runs, trust=arguments.trust)
     first = next(iter(runs.values()))
     for key in arguments.images or ():
         require_image(first.dataset, key, option="--images")
     keys = arguments.images or spread(first.val_keys, arguments.count)
     images = [predicted_image(runs, key) for key in keys]
     draw_predictions(out, images, first.dataset.classes, arrows=arguments.arrows, zoom=arguments.zoom)
-    print(f"images: {' '.join(keys)}")
+    print(f"images: {printable(' '.join(keys))}")
 
 
 def predicted_image(runs: dict[str, TrainedRun], key: str) -> PredictedImage:

@@ -11,6 +11,8 @@ import argparse
 from pathlib import Path
 
 from recoseg.cli.picture_words import image_and_labels, open_runs, require_image, richest_image
+from recoseg.cli.run_words import add_trust_argument
+from recoseg.words import printable
 
 BESIDE: tuple[str, ...] = ()
 
@@ -25,13 +27,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         help="queries are hard up to this probability (default: the run's contrast.hard_below, or 0.97)",
     )
+    add_trust_argument(parser)
 
 
 def draw(arguments: argparse.Namespace, out: Path) -> None:
     from recoseg.builders.queries import query_map
     from recoseg.figures.queries import draw_queries
 
-    runs = open_runs(arguments.runs)
+    runs = open_runs(arguments.runs, trust=arguments.trust)
     first = next(iter(runs.values()))
     if arguments.image is not None:
         require_image(first.dataset, arguments.image, option="--image")
@@ -42,4 +45,4 @@ def draw(arguments: argparse.Namespace, out: Path) -> None:
     ]
     whose = "own label" if labels is None else "true class"
     draw_queries(out, image.permute(1, 2, 0).numpy(), maps, whose=whose)
-    print(f"image: {key}")
+    print(f"image: {printable(key)}")

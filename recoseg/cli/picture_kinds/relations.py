@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recoseg.cli.picture_words import open_runs
+from recoseg.cli.run_words import add_trust_argument
 from recoseg.errors import UserError
+from recoseg.words import printable
 
 if TYPE_CHECKING:
     from recoseg.figures.relations import RelationPanel
@@ -29,33 +31,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="data",
         help="classes as the dataset lists them, or as the leaves of the first tree (default: data)",
     )
+    add_trust_argument(parser)
 
 
 def draw(arguments: argparse.Namespace, out: Path) -> None:
     from recoseg.figures.relations import draw_relations
     from recoseg.files import write_whole
 
-    panels, names = read_panels(arguments.runs)
+    panels, names = read_panels(arguments.runs, trust=arguments.trust)
     draw_relations(out, panels, names, by_tree=arguments.order == "dendrogram")
     beside = out.with_suffix(".json")
     plain = {"classes": list(names), "graphs": [as_plain(panel) for panel in panels]}
     write_whole(beside, json.dumps(plain) + "\n")
     show(panels, names)
-    print(f"numbers: {beside}")
+    print(f"numbers: {printable(str(beside))}")
 
 
-def read_panels(paths: Sequence[str]) -> tuple[list[RelationPanel], tuple[str, ...]]:
+def read_panels(paths: Sequence[str], *, trust: bool) -> tuple[list[RelationPanel], tuple[str, ...]]:
     """The graphs of all runs, and the names of their classes."""
-    from rich.console import Console
-
     from recoseg.builders.survey import surveyed
     from recoseg.cli.check import progress_of
+    from recoseg.cli.terminal import new_console
     from recoseg.figures.relations import RelationPanel
 
-    runs = open_runs(paths)
+    runs = open_runs(paths, trust=trust)
     panels = []
     for name, run in runs.items():
-        with progress_of(Console(stderr=True), doing=f"looking through {name}", did="looked at") as progress:
+        with progress_of(
+            new_console(stderr=True), doing=f"looking through {name}", did="looked at"
+        ) as progress:
             relations = surveyed(run, progress=progress).relations
         panels += [RelationPanel(name, embedding, one) for embedding, one in relations.items()]
     if not panels:
@@ -80,9 +84,10 @@ def as_plain(panel: RelationPanel) -> dict[str, Any]:
 
 def show(panels: Sequence[RelationPanel], names: Sequence[str]) -> None:
     """A row a graph: how alike classes are on the whole, and which two most."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from recoseg.cli.terminal import new_console
 
     table = Table("run", "", header_style="bold")
     table.add_column("mean similarity", justify="right")
@@ -94,5 +99,6 @@ def show(panels: Sequence[RelationPanel], names: Sequence[str]) -> None:
             alike = f"{names[one]}, {names[other]} ({float(panel.relations.graph[one, other]):.2f})"
         mean = panel.relations.mean_similarity
         told = "–" if mean != mean else f"{mean:.3f}"
-        table.add_row(Text(panel.run, overflow="fold"), panel.embedding, told, Text(alike, overflow="fold"))
-    Console(highlight=False).print(table)
+        run, pair_names = (Text(printable(text), overflow="fold") for text in (panel.run, alike))
+        table.add_row(run, panel.embedding, told, pair_names)
+    new_console().print(table)

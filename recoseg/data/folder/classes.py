@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,10 +14,12 @@ from recoseg.data.label_codes import ByColour, ByKind, ByValue, Colour, LabelCod
 from recoseg.data.palette import distinct_colours
 from recoseg.data.problem import FileError
 from recoseg.errors import UserError
-from recoseg.lookup import did_you_mean
+from recoseg.files import regular
+from recoseg.lookup import did_you_mean, nearest_name
 from recoseg.types import IGNORE, ClassInfo
 
 FIELDS = ("names", "palette", "ignore_index", "format")
+ALSO_CALLED = {"colors": "palette", "colours": "palette", "classes": "names", "void": "ignore_index"}
 FORMATS = ("index", "rgb", "binary")
 VALUE_REMEDY = "correct the label, or list the class in classes.json"
 COLOUR_REMEDY = (
@@ -57,7 +60,7 @@ class ClassFile:
 def label_scheme(root: Path, labels: Sequence[Path]) -> LabelScheme:
     """The scheme of the folder `root`, whose label files are `labels`."""
     path = root / "classes.json"
-    if not path.exists():
+    if not os.path.lexists(path):
         found = found_classes(path, labels)
         return replace(scheme_of(parse_class_file(found), found.get("format", "index")), suggestion=found)
     try:
@@ -128,11 +131,28 @@ def colour_classes(palette: Sequence[Colour], class_of: Mapping[int, int]) -> di
 
 def read_json(path: Path) -> object:
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
+        text = regular(path).read_text(encoding="utf-8-sig")
+        return json.loads(text, object_pairs_hook=each_field_once)
+    except UserError:
+        raise
     except json.JSONDecodeError as error:
         raise UserError(f"line {error.lineno} is not JSON ({error.msg}); mend it there") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot be read ({error}); save it as UTF-8 text") from None
+    except RecursionError:
+        raise UserError("lists or objects inside each other without end") from None
+    except ValueError:
+        raise UserError("a number of thousands of digits") from None  # Python reads no more than 4,300
+
+
+def each_field_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """A JSON object; of a field that is there twice, the first would be lost."""
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in fields if names.count(name) > 1)
+        raise UserError(f"the field {twice!r} is there twice; keep one of them")
+    return fields
 
 
 def parse_class_file(content: object) -> ClassFile:
@@ -140,8 +160,7 @@ def parse_class_file(content: object) -> ClassFile:
     if not isinstance(content, dict):
         raise UserError('must hold an object such as {"names": ["background", "leaf"]}')
     for field in content:
-        if field not in FIELDS:
-            raise UserError(f"unknown field {field!r}{did_you_mean(field, FIELDS)}")
+        refuse_misspelt(field, missing=[name for name in FIELDS if name not in content])
     names = parse_names(content.get("names"))
     file = ClassFile(
         names=names,
@@ -152,6 +171,13 @@ def parse_class_file(content: object) -> ClassFile:
     )
     check_format(file)
     return file
+
+
+def refuse_misspelt(field: str, *, missing: Sequence[str]) -> None:
+    """Further fields, such as a note or a licence, are the user's own; one that was meant as ours is not."""
+    meant = ALSO_CALLED.get(field.lower()) or nearest_name(field, missing)
+    if field not in FIELDS and meant in missing:
+        raise UserError(f"unknown field {field!r}; did you mean {meant!r}? Known: {', '.join(FIELDS)}")
 
 
 def parse_names(names: object) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,6 +57,8 @@ def plan_folder(root: Path, *, val_share: float = VAL_SHARE, seed: int = SEED) -
     try:
         scheme = label_scheme(root, [entry.labels for entry in listing.entries.values() if entry.labels])
     except FileError as error:
-        if listing.labelled or (root / "classes.json").exists():  # else "no labels" has been said already
+        if listing.labelled or os.path.lexists(
+            root / "classes.json"
+        ):  # else "no labels" has been said already
             problems.append(error.problem)
     return FolderPlan(listing, subsets, scheme, tuple(problems))

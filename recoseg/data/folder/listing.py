@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from recoseg.data.base import SUBSETS
 from recoseg.data.files import Entry
-from recoseg.data.image_files import image_suffixes
-from recoseg.data.problem import Problem
+from recoseg.data.image_files import FORMATS, image_suffixes, not_text
+from recoseg.data.list_files import numbered_lines, spelled_key
+from recoseg.data.problem import Problem, raise_first
 from recoseg.errors import UserError
+from recoseg.files import real
+from recoseg.words import is_text
 
 JUNK = ("Thumbs.db", "desktop.ini")
 
@@ -33,15 +36,16 @@ class FolderListing:
 
 def scan_folder(root: Path) -> FolderListing:
     """Everything in the folder `root`, with all that is wrong; raises only if there are no images at all."""
-    images, image_problems = index_files(image_folder(root))
+    images, image_problems = index_files(image_folder(root), once=True)
     if not images:
-        suffixes = "jpg, png, webp, tif and whatever else Pillow reads"
-        raise UserError(f"{root / 'images'} holds no images ({suffixes}); put your images there")
-    labels, label_problems = index_files(root / "labels")
+        raise_first(image_problems, root=root)
+        kinds = ", ".join(FORMATS.values())
+        raise UserError(f"{root / 'images'} holds no images ({kinds}); put your images there")
+    labels, label_problems = index_files(root / "labels", once=False)  # images may share labels
     problems = image_problems + label_problems + pairing_problems(root, images, labels)
     lists: dict[str, tuple[str, ...]] = {}
     for subset in SUBSETS:
-        if (root / f"{subset}.txt").exists():
+        if os.path.lexists(root / f"{subset}.txt"):
             lists[subset], list_problems = read_list(root / f"{subset}.txt", images)
             problems += list_problems
     entries = {key: Entry(path, labels.get(key)) for key, path in images.items()}
@@ -62,13 +66,20 @@ def image_folder(root: Path) -> Path:
     return images
 
 
-def index_files(folder: Path) -> tuple[dict[str, Path], list[Problem]]:
-    """Image files at any depth by key, sorted, and the files whose stem another one already has."""
+def index_files(folder: Path, *, once: bool) -> tuple[dict[str, Path], list[Problem]]:
+    """Image files at any depth by key, sorted, and the files whose stem another one already has.
+
+    With `once`, a folder that several links lead to is one folder: an image in it is one image.
+    """
+    below = look_below(folder, once=once)
     files: dict[str, Path] = {}
-    problems = []
-    for path in walk(folder):
+    what, remedy = "a link to a folder that is counted already", "remove the link"
+    problems = [Problem(str(path), what, remedy, fatal=False) for path in below.left_out]
+    for path in below.images:
         key = path.relative_to(folder).with_suffix("").as_posix()
-        if key in files:
+        if not is_text(key):
+            problems.append(not_text(path).problem)
+        elif key in files:
             what = f"has the same stem as {files[key].name}, so labels and lists cannot tell them apart"
             problems.append(Problem(str(path), what, "rename or remove one of the two"))
         else:
@@ -76,17 +87,53 @@ def index_files(folder: Path) -> tuple[dict[str, Path], list[Problem]]:
     return dict(sorted(files.items())), problems
 
 
-def walk(folder: Path) -> list[Path]:
-    """Files below `folder` that look like images by their suffix, sorted; hidden files are left out."""
+@dataclass(frozen=True)
+class Below:
+    """What lies below a folder, at any depth and sorted; hidden files and folders are left out."""
+
+    images: list[Path]  # files that look like images by their suffix
+    folders: list[Path]  # itself as well
+    left_out: list[Path]  # links to folders that are counted already
+
+
+def look_below(folder: Path, *, once: bool = True) -> Below:
+    """Every folder once, by its own name rather than that of a link to it.
+
+    Unless `once`, several links may lead to one folder. A link that leads back to a folder in which it lies
+    is never followed: there would be no end to it.
+    """
+    images, folders, left_out = [], [], []
     if not folder.is_dir():
-        return []
-    suffixes = image_suffixes()
-    found = []
-    for place, folders, names in os.walk(folder, onerror=raise_unreadable, followlinks=True):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        visible = (name for name in names if not name.startswith(".") and name not in JUNK)
-        found += [Path(place, name) for name in visible if Path(name).suffix.lower() in suffixes]
-    return sorted(found, key=lambda path: path.as_posix())
+        return Below([], [], [])
+    above = {str(folder): frozenset(identity(parent) for parent in real(folder).parents)}
+    seen: set[tuple[int, int]] = set()
+    waiting = [str(folder)]
+    while waiting:  # links wait for all that is not reached through them
+        for place, names, files in os.walk(waiting.pop(0), onerror=raise_unreadable, followlinks=False):
+            this = identity(place)
+            if this in above[place] or (once and this in seen):
+                left_out.append(Path(place))
+                names.clear()
+                continue
+            seen.add(this)
+            folders.append(Path(place))
+            images += [Path(place, name) for name in files if looks_like_image(name)]
+            names[:] = sorted(name for name in names if not name.startswith("."))
+            inner = [os.path.join(place, name) for name in names]  # noqa: PTH118 (as os.walk will call them)
+            above |= dict.fromkeys(inner, above[place] | {this})
+            waiting += [path for path in inner if os.path.islink(path)]  # noqa: PTH114
+    return Below(*(sorted(paths, key=Path.as_posix) for paths in (images, folders, left_out)))
+
+
+def identity(folder: str | Path) -> tuple[int, int]:
+    """The same for a folder whatever it is called."""
+    status = os.stat(folder)  # noqa: PTH116
+    return status.st_dev, status.st_ino
+
+
+def looks_like_image(name: str) -> bool:
+    hidden = name.startswith(".") or name in JUNK
+    return not hidden and Path(name).suffix.lower() in image_suffixes()
 
 
 def raise_unreadable(error: OSError) -> None:
@@ -123,7 +170,7 @@ def read_list(path: Path, images: Mapping[str, Path]) -> tuple[tuple[str, ...], 
     for number, line in numbered_lines(path):
         key = match_key(line, images)
         if key is None:
-            where = f"{path}, line {number}: {line}"
+            where = f"{path}, line {number}: {line.strip()}"
             problems.append(
                 Problem(where, "names no file in images/", "restore the image, or remove the line")
             )
@@ -134,23 +181,19 @@ def read_list(path: Path, images: Mapping[str, Path]) -> tuple[tuple[str, ...], 
     return tuple(keys), problems
 
 
-def numbered_lines(path: Path) -> Iterable[tuple[int, str]]:
-    """Lines that say something, with their number; `#` starts a comment line."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")  # Windows editors put a mark in front
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot read the list {path} ({error}); save it as plain UTF-8 text") from None
-    lines = ((number, line.strip()) for number, line in enumerate(text.splitlines(), start=1))
-    return [(number, line) for number, line in lines if line and not line.startswith("#")]
-
-
 def match_key(line: str, images: Mapping[str, Path]) -> str | None:
-    """The key that `a/b`, `a/b.jpg`, `images/a/b.jpg` or `a\\b` in a list means; None for no image."""
-    name = PurePosixPath(line.replace("\\", "/"))
-    names = [name]
-    if name.parts[0] == "images":
-        names.append(name.relative_to("images"))
+    """The key that `a/b`, `a/b.jpg`, `images/a/b.jpg` or `a\\b` in a list means; None for no image.
+
+    A key in quotes, and one that is there letter by letter, is meant before any of these.
+    """
+    for exact in (spelled_key(line), line):
+        if exact in images:
+            return exact
+    name = PurePosixPath(line.strip().replace("\\", "/"))
+    names = [name, name.relative_to("images")] if name.is_relative_to("images") else [name]
     for candidate in names:
+        if not candidate.name:  # `/`, `.` or `images/`: a folder
+            continue
         for key in (candidate.as_posix(), candidate.with_suffix("").as_posix()):
             if key in images and suffix_agrees(key, candidate, images[key]):
                 return key

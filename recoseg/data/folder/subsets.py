@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from recoseg.data.folder.listing import FolderListing
+from recoseg.data.list_files import list_text
 from recoseg.data.problem import Problem
 from recoseg.errors import UserError
 from recoseg.files import write_whole
@@ -84,9 +85,9 @@ def subset_problems(
         return []  # said already by the listing, and all below would follow from it
     problems = []
     if not any(listing.entries[key].labels for key in keys["train"]):
-        problems.append(
-            Problem(str(listing.root), "no training image has a label", "label some, or list others")
-        )
+        can_evaluate = any(listing.entries[key].labels for key in keys["val"])  # which is enough for some
+        what, remedy = "no training image has a label", "to train on it, label some, or list others"
+        problems.append(Problem(str(listing.root), what, remedy, fatal=not can_evaluate))
     if not keys["val"]:
         what = (
             "only one labelled image, but training and validation need one each"
@@ -119,10 +120,9 @@ def write_drawn(root: Path, keys: Sequence[str], *, val_share: float, seed: int)
 
     There is no `train.txt`: all other images are for training, those added later too.
     """
-    lines = [f"./{key}" if key.startswith("#") else key for key in keys]  # not to be taken for a comment
-    text = "\n".join([HEADER.format(val_share=val_share, seed=seed), *lines, ""])
+    header = HEADER.format(val_share=val_share, seed=seed)
     with suppress(OSError):
-        write_whole(root / "val.txt", text)
+        write_whole(root / "val.txt", f"{header}\n{list_text(keys)}")
 
 
 def without(keys: Sequence[str] | Mapping[str, object], *others: Sequence[str]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from recoseg.data.image_files import read_rgb
 from recoseg.data.label_codes import LabelCode
 from recoseg.data.prepare.resize import Resize
 from recoseg.data.problem import FileError, Problem
-from recoseg.files import write_whole
+from recoseg.files import whole_file
 
 SUFFIXES = {"png": (".png",), "jpg": (".jpg", ".jpeg")}
 """format -> the suffixes of files that are in it already; the first one is written."""
@@ -75,7 +75,8 @@ class Converter:
 
     def write(self, path: Path, content: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, content)
+        with whole_file(path) as temporary:  # what is left over was looked for once, before all files
+            temporary.write_bytes(content)
 
 
 def is_current(output: Path, source: Path) -> bool:

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Collection, Iterator
+import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from recoseg.data.base import SUBSETS
 from recoseg.data.files import FileDataset
+from recoseg.data.list_files import list_text
 from recoseg.data.prepare.convert import SUFFIXES, Converter
 from recoseg.data.prepare.resize import Resize
 from recoseg.data.problem import Problem
 from recoseg.data.worker_processes import Progress, in_processes
 from recoseg.errors import UserError
-from recoseg.files import write_whole
+from recoseg.files import real, remove_unfinished, write_whole
 from recoseg.lookup import lookup
+from recoseg.records import read_record
+from recoseg.typed_values import Count
 from recoseg.types import IGNORE
 
 RECORD = "prepare.json"
 UNFINISHED = "(not finished: run recoseg prepare again)\n"
 FEW_IMAGES = 100  # starting worker processes takes longer than these
-AN_HOUR = 3600.0
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ def prepare(
     lookup(SUFFIXES, format, what="format")
     reject_overlap(source, destination)
     begin(destination, record_of(dataset, source, resize, format))
-    converter = Converter(destination.resolve(), dataset.code, resize, format)
+    converter = Converter(real(destination), dataset.code, resize, format)
     wanted = {key: dataset.entry(key) for subset in SUBSETS for key in dataset.keys(subset)}
     pending = {key: entry for key, entry in wanted.items() if not converter.is_done(key, entry)}
     if pending:
@@ -72,18 +74,30 @@ def prepare(
 
 
 def reject_overlap(source: Path, destination: Path) -> None:
-    if destination.resolve().is_relative_to(source.resolve()):
+    if real(destination).is_relative_to(real(source)):
         raise UserError(
             f"{destination} lies in {source}, which is only read; give another folder to write to"
         )
 
 
-def record_of(dataset: FileDataset, source: Path, resize: Resize, format: str) -> dict[str, Any]:
+class Record(TypedDict):
     """All that decides what the files will hold."""
+
+    dataset: str
+    source: str
+    height: Count | None
+    width: Count | None
+    scale: float | None
+    filter: str
+    format: str
+    classes: list[str]
+
+
+def record_of(dataset: FileDataset, source: Path, resize: Resize, format: str) -> Record:
     height, width = resize.size or (None, None)
     return {
         "dataset": dataset.name,
-        "source": str(source.resolve()),
+        "source": str(real(source)),
         "height": height,
         "width": width,
         "scale": resize.scale,
@@ -93,43 +107,28 @@ def record_of(dataset: FileDataset, source: Path, resize: Resize, format: str) -
     }
 
 
-def begin(destination: Path, record: dict[str, Any]) -> None:
+def begin(destination: Path, record: Record) -> None:
     """Makes the folder, or makes sure that what is there was begun in the same way."""
     if destination.exists() and not destination.is_dir():
         raise UserError(f"{destination} is a file; give a new or empty folder")
     path = destination / RECORD
-    if not path.exists():
+    if not os.path.lexists(path):
+        remove_unfinished(destination, name=RECORD)
         if destination.is_dir() and any(destination.iterdir()):
             raise UserError(
                 f"{destination} holds files that recoseg prepare did not write; give a new or empty folder"
             )
         destination.mkdir(parents=True, exist_ok=True)
         write_whole(path, json.dumps(record, indent=1) + "\n")
-    earlier = read_record(path)
+    remedy = "bring it back, or give a new folder"
+    earlier = read_record(path, Record, what="record", remedy=remedy)
     for name, now in record.items():
-        if earlier.get(name) != now:
-            before = earlier.get(name)
+        before = earlier[name]
+        if before != now:
             raise UserError(
                 f"{destination} was begun with {name} {before}, not {now}; give the same, or another folder"
             )
-    remove_left_over(destination)
-
-
-def read_record(path: Path) -> dict[str, Any]:
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        record = None
-    if not isinstance(record, dict):
-        raise UserError(f"{path} is not what recoseg prepare wrote; give a new folder")
-    return record
-
-
-def remove_left_over(destination: Path) -> None:
-    """Removes files that a run which was killed had begun; young ones may be another's, at work right now."""
-    for part in destination.rglob(".*.part"):
-        if time.time() - part.stat().st_mtime > AN_HOUR:
-            part.unlink(missing_ok=True)
+    remove_unfinished(destination)
 
 
 def without_label(dataset: FileDataset) -> dict[str, Problem]:
@@ -153,13 +152,8 @@ def finish(dataset: FileDataset, destination: Path, *, left_out: Collection[str]
     write_whole(destination / "classes.json", json.dumps(classes, indent=1) + "\n")
     for subset in reversed(SUBSETS):  # train last: until then it says that this is not finished
         path = destination / f"{subset}.txt"
-        lines = list(list_lines(key for key in dataset.keys(subset) if key not in left_out))
-        if lines:
-            write_whole(path, "\n".join(lines) + "\n")
+        text = list_text(key for key in dataset.keys(subset) if key not in left_out)
+        if text:
+            write_whole(path, text)
         else:
             path.unlink(missing_ok=True)
-
-
-def list_lines(keys: Iterator[str]) -> Iterator[str]:
-    """The lines of a list file; one that starts with # would be taken for a comment."""
-    return (f"./{key}" if key.startswith("#") else key for key in keys)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from torch import Tensor, nn
 
 from recoseg.errors import UserError
@@ -79,6 +81,10 @@ class MobileNetV2(Encoder):
                 channels = outputs
         self.features = nn.Sequential(*layers)
         self.apply(initialise)
+
+    def stages(self) -> list[list[nn.Module]]:
+        layers = list(self.features)
+        return [layers[first:last] for first, last in pairwise((0, 2, NUM_LOW, 7, 14, 18))]
 
     def forward(self, images: Tensor) -> EncoderOutput:
         low = self.features[:NUM_LOW](images)

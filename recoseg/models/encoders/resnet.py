@@ -110,6 +110,9 @@ class ResNet(Encoder):
         self.low_channels, self.high_channels = width * block.expansion, channels
         self.apply(initialise)
 
+    def stages(self) -> list[list[nn.Module]]:
+        return [[self.conv1, self.bn1], [self.layer1], [self.layer2], [self.layer3], [self.layer4]]
+
     def forward(self, images: Tensor) -> EncoderOutput:
         x = self.maxpool(self.relu(self.bn1(self.conv1(images))))
         low = self.layer1(x)

@@ -1,4 +1,4 @@
-"""BatchNorm that stays as it is while the rest of a network learns: statistics, scale and shift."""
+"""What stays as it is while the rest of a network learns: BatchNorm layers, or the first stages whole."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from recoseg.errors import UserError
+from recoseg.models.encoders.base import Encoder
 
 
 class FrozenBatchNorm(nn.Module):
@@ -42,20 +43,37 @@ def freeze_batch_norm(network: nn.Module, which: Literal["encoder", "all"]) -> i
             f"frozen BatchNorm 'encoder': {type(network).__name__} has no part named encoder; "
             "freeze all of it, or none"
         )
-    places = [
-        (parent, name, child)
-        for parent in part.modules()
-        for name, child in parent._modules.items()  # named_children leaves out a layer's second place
-        if isinstance(child, _BatchNorm)
-    ]
-    if not places:
+    norms = {module for module in part.modules() if isinstance(module, _BatchNorm)}
+    if not norms:
         raise UserError(
             f"frozen BatchNorm {which!r} has no effect: no BatchNorm layer in {type(part).__name__}; "
             "set it to none"
         )
-    frozen: dict[_BatchNorm, FrozenBatchNorm] = {}  # a layer that is used twice stays one layer
-    for parent, name, norm in places:
-        if norm.running_mean is None:
-            raise UserError(f"a BatchNorm layer without running statistics ({name}) cannot be frozen")
-        setattr(parent, name, frozen.setdefault(norm, FrozenBatchNorm(norm)))
-    return len(frozen)
+    _replace(norms, part)
+    return len(norms)
+
+
+def freeze_stages(encoder: Encoder, count: int) -> None:
+    """The first `count` stages keep their weights and BatchNorm statistics, and need no backward pass."""
+    stages = encoder.stages()
+    if not 0 <= count < len(stages):
+        raise UserError(
+            f"frozen stages: {type(encoder).__name__} has {len(stages)}, and at least the last must learn; "
+            f"got {count}"
+        )
+    layers = [layer for stage in stages[:count] for layer in stage]
+    for layer in layers:
+        layer.requires_grad_(False)
+    norms = {module for layer in layers for module in layer.modules() if isinstance(module, _BatchNorm)}
+    _replace(norms, encoder)
+
+
+def _replace(norms: set[_BatchNorm], within: nn.Module) -> None:
+    """Put a `FrozenBatchNorm` wherever one of `norms` is; a layer that is used twice stays one layer."""
+    frozen: dict[_BatchNorm, FrozenBatchNorm] = {}
+    for parent in list(within.modules()):
+        for name, child in parent._modules.items():  # named_children leaves out a layer's second place
+            if isinstance(child, _BatchNorm) and child in norms:
+                if child.running_mean is None:
+                    raise UserError(f"a BatchNorm layer without running statistics ({name}) cannot be frozen")
+                parent._modules[name] = frozen.setdefault(child, FrozenBatchNorm(child))

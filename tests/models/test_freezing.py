@@ -10,8 +10,9 @@ from torch import nn
 
 from recoseg.errors import UserError
 from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
+from recoseg.models.encoders import ENCODERS
 from recoseg.models.encoders.mobilenet_v2 import MobileNetV2
-from recoseg.models.frozen_batch_norm import FrozenBatchNorm, freeze_batch_norm
+from recoseg.models.freezing import FrozenBatchNorm, freeze_batch_norm, freeze_stages
 
 
 def network() -> DeepLabV3Plus:
@@ -42,6 +43,8 @@ def test_a_training_step_leaves_frozen_layers_as_they_are(which, with_random_sta
     names = [name for name in norms(model, nn.BatchNorm2d) if which == "all" or name.startswith("encoder.")]
     assert freeze_batch_norm(model, which) == len(names)
     assert norms(model, FrozenBatchNorm) == names
+    for parameter in model.parameters():
+        parameter.data.add_(0.1)  # nothing is 0, so that weight decay alone moves whatever it may move
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     optimiser = torch.optim.SGD(model.requires_grad_(True).parameters(), lr=0.1, weight_decay=0.1)
     model.eval().train()
@@ -108,3 +111,42 @@ def test_a_choice_without_effect_is_an_error() -> None:
         freeze_batch_norm(nn.Sequential(nn.Conv2d(3, 3, 1)), "all")
     with pytest.raises(UserError, match=r"without running statistics \(0\) cannot be frozen"):
         freeze_batch_norm(nn.Sequential(nn.BatchNorm2d(3, track_running_stats=False)), "all")
+
+
+@pytest.mark.parametrize("name", ["mobilenet_v2", "efficientnet_lite0", "resnet10_small"])
+def test_frozen_stages_stay_as_they_start_and_the_others_learn(name) -> None:
+    encoder = ENCODERS[name]()
+    model = DeepLabV3Plus(encoder=encoder, num_classes=3, decoder_width=8)
+    names = set(model.state_dict())
+    freeze_stages(encoder, 2)
+    assert set(model.state_dict()) == names  # weights pass between a frozen network and another
+    before = copy.deepcopy(model.state_dict())
+    optimiser = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
+    model.train()(torch.rand(2, 3, 64, 64)).logits.square().sum().backward()
+    optimiser.step()
+    frozen = {
+        id(p)
+        for stage in encoder.stages()[:2]
+        for layer in stage
+        for p in layer.state_dict(keep_vars=True).values()
+    }
+    changed = {key for key, value in model.state_dict().items() if not torch.equal(value, before[key])}
+    kept = {key for key, value in model.state_dict(keep_vars=True).items() if id(value) in frozen}
+    assert kept
+    assert not kept & changed
+    assert all(key in changed for key in before if key.endswith("weight") and key not in kept)
+
+
+@pytest.mark.parametrize("name", ["mobilenet_v2", "efficientnet_lite2", "resnet10_small"])
+def test_stages_hold_every_layer_with_weights_once_and_in_order(name) -> None:
+    encoder = ENCODERS[name]()
+    layers = [layer for stage in encoder.stages() for layer in stage]
+    listed = [id(parameter) for layer in layers for parameter in layer.parameters()]
+    assert listed == [id(parameter) for parameter in encoder.parameters()]
+    assert len(encoder.stages()) == 5
+
+
+@pytest.mark.parametrize("count", [-1, 5])
+def test_all_stages_cannot_be_frozen(count) -> None:
+    with pytest.raises(UserError, match="has 5, and at least the last must learn"):
+        freeze_stages(MobileNetV2(), count)

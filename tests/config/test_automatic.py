@@ -1,0 +1,58 @@
+"""Settings that nobody gave follow from the length of the run and the size of the crop."""
+
+from __future__ import annotations
+
+import pytest
+
+from recoseg.config import load
+from recoseg.config.automatic import fitting_rates
+from recoseg.config.load import to_yaml
+
+TEACHER = ("--method", "mean_teacher", "--contrast", "reco")
+
+
+def test_a_short_run_has_a_short_start_ramps_and_a_short_average() -> None:
+    config = load(None, [*TEACHER, "--train.iterations", "500"])
+    assert (config.method.supervised_start, config.method.ramp, config.contrast.ramp) == (100, 50, 50)
+    assert config.method.decay == pytest.approx(0.95)  # 1 - 25 / 500: over the last twenty steps
+
+
+@pytest.mark.parametrize("iterations", [2_500, 40_000])
+def test_a_long_run_has_the_papers_average(iterations) -> None:
+    assert load(None, [*TEACHER, "--train.iterations", str(iterations)]).method.decay == 0.99
+
+
+def test_a_run_of_few_iterations_has_no_negative_decay() -> None:
+    assert load(None, [*TEACHER, "--train.iterations", "3"]).method.decay == 0
+
+
+def test_what_is_given_stays() -> None:
+    given = ["--method.decay=0.5", "--method.supervised_start=0", "--method.ramp=7", "--contrast.ramp=0"]
+    config = load(None, [*TEACHER, *given])
+    method = config.method
+    assert (method.decay, method.supervised_start, method.ramp, config.contrast.ramp) == (0.5, 0, 7, 0)
+
+
+def test_a_config_that_was_written_keeps_its_numbers_whatever_else_changes(tmp_path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(to_yaml(load(None, [*TEACHER, "--train.iterations", "500", "--model.rates", "fit"])))
+    again = load(path, ["--train.iterations", "4000", "--augment.crop", "512"])
+    assert (again.method.supervised_start, again.model.rates) == (100, "6,12,18")
+
+
+@pytest.mark.parametrize(
+    ("crop", "stride", "rates"),
+    [
+        ((321, 321), 16, [6, 12, 18]),  # the paper's crop
+        ((512, 1024), 16, [6, 12, 18]),
+        ((512, 512), 8, [12, 24, 36]),
+        ((256, 256), 16, [5, 10, 14]),  # 256 / 320 of them
+        ((128, 256), 16, [2, 5, 7]),
+        ((128, 256), 32, [1, 2, 4]),
+        ((16, 16), 16, [1, 1, 1]),
+    ],
+)
+def test_rates_fit_the_shorter_side_of_the_crop(crop, stride, rates) -> None:
+    assert fitting_rates(crop, stride) == rates
+    words = ["--augment.crop", "x".join(map(str, crop)), "--model.output_stride", str(stride)]
+    assert load(None, [*words, "--model.rates", "fit"]).model.rates == ",".join(map(str, rates))
