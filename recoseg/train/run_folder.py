@@ -132,9 +132,12 @@ class RunFolder:
 
         A split without a lock beside it is somebody's own.
         """
-        if not self.path.is_dir():
-            return not os.path.lexists(self.path)
-        names = {file.name for file in self.path.iterdir() if not UNFINISHED.fullmatch(file.name)}
+        try:
+            names = {file.name for file in self.path.iterdir() if not UNFINISHED.fullmatch(file.name)}
+        except FileNotFoundError:
+            return not self.path.is_symlink()  # which would lead nowhere
+        except NotADirectoryError:
+            return False
         return names in (set(), {".lock"}, {".lock", self.split.name})
 
     @classmethod

@@ -197,7 +197,7 @@ def test_a_start_that_died_at_any_moment_does_not_block_the_next(name, files, fr
 
 
 def test_of_many_starts_in_one_folder_exactly_one_begins_and_nothing_is_mixed(tmp_path):
-    for attempt in range(10):
+    for attempt in range(20):
         path, together = tmp_path / f"run{attempt}", threading.Barrier(4)
         outcomes: dict[str, str] = {}
 
@@ -217,7 +217,8 @@ def test_of_many_starts_in_one_folder_exactly_one_begins_and_nothing_is_mixed(tm
             thread.join()
         [winner] = [name for name, outcome in outcomes.items() if outcome == "began"]
         losers = {outcome for name, outcome in outcomes.items() if name != winner}
-        assert all("already holds a run" in line or "is in use by another process" in line for line in losers)
+        known = ("already holds a run", "is in use by another process")
+        assert [line for line in losers if not any(words in line for words in known)] == []
         assert (path / "config.yaml").read_text() == winner
         assert LabelSplit.load(path / "split.json").labelled == (winner,)
 
