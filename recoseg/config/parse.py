@@ -17,8 +17,8 @@ from recoseg.lookup import did_you_mean
 from recoseg.words import is_text, shortened
 
 NONE_WORDS = ("none", "null", "~", "")
-LARGEST = 10**30
-"""Of numbers without another limit; seeds may have more than 64 bits."""
+LARGEST = 10**37
+"""Of numbers without another limit: what 32-bit floats hold; seeds may have more than 64 bits."""
 
 EXACT_FLOATS = 2**53
 """Up to here a float holds every whole number."""

@@ -68,7 +68,7 @@ REFUSED = [
     ("5,000 digits as a word", nothing, f"{TRAIN} --train.seed={DIGITS}",
      "train.seed: expected a whole number"),
     ("4,000 digits as a word", nothing, f"{TRAIN} --train.seed={DIGITS[:4000]}",
-     "must be at most 1e+30"),
+     "must be at most 1e+37"),
     ("5,000 digits in classes", classes('{"names": ["a", "b"], "ignore_index": ' + DIGITS + "}"),
      "describe photos",
      "classes.json: a number of thousands of digits"),
