@@ -137,6 +137,8 @@ class RunFolder:
         except FileNotFoundError:
             return not self.path.is_symlink()  # which would lead nowhere
         except NotADirectoryError:
+            if not os.path.lexists(self.path):  # something above it is a file: that is what to say
+                raise
             return False
         return names in (set(), {".lock"}, {".lock", self.split.name})
 
