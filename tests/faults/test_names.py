@@ -134,7 +134,7 @@ REFUSED = [
     ("data that lead round", link("d", "d"), "prepare folder d e", "the data folder d does not exist"),
     ("to a place that leads round", link("d", "d"), "prepare folder photos d", "File exists"),
     ("a run that leads round", link("d", "d"), "train --data photos --out d",
-     "d exists and is not an empty folder"),
+     "d: Too many levels of symbolic links"),
     ("results that lead round", link("d", "d"), "predict run photos/images -o d", "d: File exists"),
     ("a profile that leads round", link("d", "d"), "experiments show scenes --profile d", "no profile 'd'"),
     ("a pipe for classes", pipe("photos/classes.json"), TRAIN, "a pipe, not a file"),
