@@ -57,8 +57,6 @@ def write_onnx(network: Deployable, about: About, size: tuple[int, int] | None) 
             program(network, size), input_names=[INPUT], output_names=[OUTPUT], dynamo=True, verbose=False
         )
         assert exported is not None
-        for node in exported.model.graph.all_nodes():
-            node.metadata_props.clear()  # stack traces, with the paths of this machine
         exported.model.metadata_props.update({name: as_text(value) for name, value in about.values().items()})
         exported.save(path, external_data=False)
         return path.read_bytes()

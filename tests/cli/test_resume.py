@@ -278,6 +278,14 @@ def test_only_harmless_settings_can_be_given_to_a_resumed_run(
         assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "cut" / name).read_bytes()
 
 
+def test_a_run_without_a_state_yet_is_not_resumed_with_other_settings(recoseg, small, full_disk_at) -> None:
+    with full_disk_at(1):
+        assert recoseg("train", "--out", "cut", *small).code == 1
+    refused = recoseg("train", "--resume", "cut", "--optimiser.lr", "1")
+    assert refused.code == 1
+    assert "optimiser.lr 0.0025 -> 1.0" in refused.err
+
+
 def test_a_folder_of_another_program_is_refused_and_left_alone(recoseg, tmp_path) -> None:
     other = tmp_path / "other"
     other.mkdir()

@@ -40,6 +40,12 @@ def test_all_runs_below_a_folder_are_listed_with_their_state(recoseg, tmp_path, 
     assert all(len(line) <= 80 for line in outcome.out.splitlines())
 
 
+def test_a_run_with_scores_that_did_not_reach_its_end_is_stopped(recoseg, trained_run, small) -> None:
+    metrics = trained_run("runs/half", *small) / "metrics.jsonl"
+    metrics.write_text(metrics.read_text().splitlines(keepends=True)[0])
+    assert "stopped" in row(recoseg("status"), "runs/half")
+
+
 def test_a_long_path_takes_two_lines_and_leaves_the_other_columns_whole(recoseg, small) -> None:
     name = "runs/experiments/small/cityscapes-20/reco-classmix/seed-0"
     assert recoseg("train", "--out", name, *small).code == 0
