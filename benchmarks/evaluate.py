@@ -25,16 +25,16 @@ from _side_by_side import milliseconds, ratio, ratio_of_fastest, side_by_side
 from PIL import Image
 from torch import Tensor, nn
 
-from recoseg.builders.load import trained_network
-from recoseg.data.base import Dataset
+from recoseg.data.dataset import Dataset
 from recoseg.data.folder import Folder
 from recoseg.data.scenes import Scenes
 from recoseg.evaluate.boundary import BoundaryRule
-from recoseg.evaluate.evaluator import evaluate
+from recoseg.evaluate.loop import evaluate
 from recoseg.kept_memory import keep_freed_memory
 from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
 from recoseg.models.encoders import ENCODERS
-from recoseg.train.run_folder import RunFolder
+from recoseg.runs.run import Run
+from recoseg.runs.run_folder import RunFolder
 
 ROUNDS = 5
 ALONE = "forward passes"
@@ -60,7 +60,7 @@ def drawn(root: Path) -> Folder:
 
 def network(run: str | None, num_classes: int) -> nn.Module:
     if run is not None:
-        return trained_network(RunFolder.open(Path(run))).network.inference()
+        return Run.open(RunFolder.open(Path(run))).network.inference()
     torch.manual_seed(0)
     encoder = ENCODERS["mobilenet_v2"](output_stride=16)
     return DeepLabV3Plus(encoder=encoder, num_classes=num_classes, decoder_width=128).eval()

@@ -15,10 +15,10 @@ from _side_by_side import milliseconds, ratio, ratio_of_fastest, side_by_side
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from recoseg.models.base import SegmentationNetwork
 from recoseg.models.deeplab_v2 import DeepLabV2
 from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
 from recoseg.models.encoders import ENCODERS
+from recoseg.models.network import SegmentationNetwork
 
 ROUNDS, SIZE, NUM_CLASSES, FEATURE_CHANNELS = 30, 256, 19, 256
 

@@ -21,8 +21,8 @@ import torch
 from PIL import Image
 from torch import Tensor
 
+from recoseg.data.cityscapes import Cityscapes
 from recoseg.data.image_files import read_image
-from recoseg.data.published_classes import CITYSCAPES
 from recoseg.data.scenes import Scenes
 from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
 from recoseg.models.encoders import ENCODERS
@@ -44,7 +44,7 @@ def drawn_images(folder: Path) -> Path:
 
 def network() -> DeepLabV3Plus:
     encoder = ENCODERS["mobilenet_v2"](output_stride=16)
-    return DeepLabV3Plus(encoder=encoder, num_classes=len(CITYSCAPES), decoder_width=128).eval()
+    return DeepLabV3Plus(encoder=encoder, num_classes=len(Cityscapes.classes), decoder_width=128).eval()
 
 
 @torch.inference_mode()
@@ -74,7 +74,7 @@ def compare(folder: Path, scratch: Path, *, confidence: bool) -> None:
     output = OutputFolder(path=scratch / "out", confidence=confidence)
     images = find_images([folder], out=output.path)[:MOST_IMAGES]
     decoded = [read_image(image.path) for image in images]
-    predictor = Predictor(network(), CITYSCAPES, device=torch.device("cpu"))
+    predictor = Predictor(network(), Cityscapes.classes, device=torch.device("cpu"))
     actions: dict[str, Callable[[], object]] = {
         "reading alone": lambda: [read_image(image.path) for image in images],
         "network alone": lambda: forward_alone(predictor, decoded),

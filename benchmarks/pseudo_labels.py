@@ -16,19 +16,19 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from recoseg.builders.trained import trained_run
-from recoseg.evaluate.confusion import confusion_matrix
-from recoseg.methods.teacher import Teacher
-from recoseg.splits.split_file import LabelSplit
-from recoseg.train.run_folder import RunFolder
-from recoseg.types import IGNORE, Scores
+from recoseg.evaluate.scores import Scores, confusion_matrix
+from recoseg.methods.parts.ema_teacher import Teacher
+from recoseg.runs.run import Run
+from recoseg.runs.run_folder import RunFolder
+from recoseg.splits.label_split import LabelSplit
+from recoseg.types import IGNORE
 
 THRESHOLDS = (0.0, 0.7, 0.97)
 """All pixels, those that the contrast trusts (delta_w), those that eta counts (delta_s)."""
 
 
 def main(path: Path, most: int) -> None:
-    run = trained_run(RunFolder.open(path))
+    run = Run.open(RunFolder.open(path))
     dataset, num_classes = run.dataset, len(run.dataset.classes)
     split = LabelSplit.load(run.folder.split)
     hidden = split.unlabelled or (split.labelled if split.pixels else ())

@@ -2,8 +2,8 @@
 
     python benchmarks/same_numbers.py --against HEAD~1
 
-Every run is made by the same commands in both work trees: losses, scores, weights, splits, predictions and the
-settings that the run keeps must be equal. For changes that move code about and shall change nothing else.
+Every run is made by the same commands in both work trees: losses, scores, weights, splits and the settings
+that the run keeps must be equal. For changes that move code about and shall change nothing else.
 """
 
 from __future__ import annotations
@@ -17,18 +17,23 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 SCENES = ["--data", "scenes", "--data.height", "64", "--data.width", "96", "--data.num_train", "12",
           "--data.num_val", "4"]  # fmt: skip
 COMMON = ["--config", "tiny_scenes", *SCENES, "--augment.crop", "48x64", "--train.iterations", "12",
-          "--train.evaluate_every", "6", "--train.log_every", "1", "--train.labelled_per_step", "2"]  # fmt: skip
+          "--train.evaluate_every", "6", "--train.log_every", "1",
+          "--train.labelled_per_step", "2"]  # fmt: skip
 TEACHER = ["--method", "mean_teacher", "--method.supervised_start", "3"]
 CONTRAST = ["--contrast", "reco", "--contrast.num_queries", "16", "--contrast.num_keys", "32"]
+SETTING = "setting "
 RUNS = {
     "supervised": ["--split.labels", "4", "--augment.scale", "0.5,1.5", "--train.best_on", "labelled"],
     "averaged": ["--split.labels", "4", "--method.average", "0.9", "--train.class_weights", "root"],
     "cutout": ["--split.labels", "4", *TEACHER, "--method.mix", "cutout", "--augment.rare", "0.5"],
-    "cutmix": ["--split.labels", "4", *TEACHER, "--method.mix", "cutmix", "--train.accumulate", "2"],
+    "cutmix": ["--split.labels", "4", *TEACHER, "--method.mix", "cutmix", "--train.accumulate", "2",
+               "--train.labelled_per_step", "4"],
     "classmix": ["--split.labels", "4", *TEACHER, "--method.pixel_above", "0.2"],
     "s4gan": ["--split.labels", "4", "--method", "s4gan", "--method.supervised_start", "3"],
     "contrast": ["--split.labels", "4", *TEACHER, *CONTRAST, "--contrast.keys", "per_query"],
@@ -36,7 +41,7 @@ RUNS = {
                "--method.student_pass", "together", "--contrast.hard_share", "0.25"],
     "points": ["--split.pixels", "1", *TEACHER, *CONTRAST, "--augment.scale", "0.75,1.25"],
     "adamw": ["--split.labels", "4", *CONTRAST, "--optimiser", "adamw", "--optimiser.lr", "0.001",
-              "--model.encoder", "mobilenet_v2", "--model.rates", "fit", "--model.pooling_norm", "none"],
+              "--model.encoder", "mobilenet_v2", "--model.rates", "fit", "--model.pooling_norm", "false"],
     "deeplab-v2": ["--split.labels", "4", "--model", "deeplab_v2", "--model.encoder", "resnet10_small",
                    "--train.workers", "2"],
 }  # fmt: skip
@@ -68,8 +73,10 @@ def compare(name: str, out: Path) -> list[str]:
         command(tree, run.parent, "evaluate", str(run))
         command(tree, run.parent, "report", str(run))  # opens what was trained
     before, now = numbers(runs["before"]), numbers(runs["now"])
-    print(f"{name}: {len(before)} things compared", flush=True)
-    return [f"{name}: {key} differs" for key in before | now if before.get(key) != now.get(key)]
+    new = [key for key in now if key not in before and key.startswith(SETTING)]
+    print(f"{name}: {len(before)} things compared{'; new: ' + ', '.join(new) if new else ''}", flush=True)
+    compared = [key for key in before | now if key not in new]
+    return [f"{name}: {key} differs" for key in compared if before.get(key) != now.get(key)]
 
 
 def numbers(run: Path) -> dict[str, Any]:
@@ -80,10 +87,21 @@ def numbers(run: Path) -> dict[str, Any]:
         if path.suffix == ".jsonl":
             for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
                 found[f"{name} line {number + 1}"] = without_times(json.loads(line))
-        elif path.suffix == ".json" or path.name in ("config.yaml", "split.yaml"):
+        elif path.suffix == ".json":
             found[name] = path.read_text(encoding="utf-8").replace(str(run), "RUN")
+        elif path.name == "config.yaml":
+            found |= {
+                f"{SETTING}{key}": value for key, value in flat(yaml.safe_load(path.read_text())).items()
+            }
         elif path.suffix == ".safetensors":
             found |= {f"{name} {key}": value for key, value in tensors(path).items()}
+    return found
+
+
+def flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        found |= flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value}
     return found
 
 

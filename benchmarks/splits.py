@@ -19,10 +19,8 @@ import numpy as np
 
 from recoseg.data.folder import Folder
 from recoseg.splits.class_index import ClassCounter
-from recoseg.splits.few_images import few_images
-from recoseg.splits.few_pixels import draw_points
-from recoseg.splits.pixel_budget import PixelBudget
-from recoseg.splits.sampler import sample_images
+from recoseg.splits.labelled_images import few_images, sample_images
+from recoseg.splits.labelled_pixels import PixelBudget, draw_points
 
 DEFAULT = (
     Path(os.environ.get("RECOSEG_DATA", Path(__file__).parents[2] / "shared" / "data")) / "cityscapes_quarter"

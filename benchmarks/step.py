@@ -27,14 +27,15 @@ from _side_by_side import milliseconds, ratio, side_by_side
 from rich.console import Console
 from torch import Tensor
 
-from recoseg.builders.runs import build_parts
 from recoseg.config import load
-from recoseg.data.base import Dataset
+from recoseg.data.dataset import Dataset
 from recoseg.kept_memory import keep_freed_memory
+from recoseg.runs.run_folder import RunFolder
+from recoseg.runs.start import build_trainer
 from recoseg.seeds import numpy_generator
-from recoseg.splits.split_file import LabelSplit
-from recoseg.train.run_folder import RunFolder
-from recoseg.train.run_log import RunLog
+from recoseg.splits.label_split import LabelSplit
+from recoseg.train.log import RunLog
+from recoseg.train.optimisers import set_learning_rate
 from recoseg.train.trainer import Trainer
 from recoseg.types import ClassInfo
 
@@ -95,20 +96,19 @@ def new_trainer(size: str, folder: Path, *, contrast: bool) -> Trainer:
     config, dataset = load(None, words), Blocks(side)
     keys = dataset.keys("train")
     split = LabelSplit(tuple(keys[:4]), tuple(keys[4:]), "blocks", dataset.fingerprint(), "benchmark")
-    trainer = Trainer(folder=RunFolder(folder), **build_parts(config, dataset, split))
+    trainer = build_trainer(config, dataset, split, folder=lambda: RunFolder(folder))
     trainer.method.train()
     return trainer
 
 
 def steps(trainer: Trainer, log: RunLog) -> Iterator[None]:
     """The loop of the trainer without evaluation: one turn a step."""
-    pairs = trainer.pieces.from_iteration(0, trainer.iterations, workers=0)
-    for iteration in range(trainer.iterations):
-        rate = trainer.anneal(iteration)
-        output = trainer.gradients(trainer.method, pairs, iteration, log)
-        trainer.precision.update(list(trainer.optimisers.values()), trainer.method.student, None)
-        trainer.method.after_update(iteration)
-        log.step(iteration + 1, output, rate)
+    iterations = trainer.pace.iterations
+    pairs = trainer.batches.from_iteration(0, iterations, workers=0)
+    for iteration in range(iterations):
+        factor = trainer.pace.schedule(iteration, iterations)
+        rate, *_ = [set_learning_rate(optimiser, factor) for optimiser in trainer.optimisers.values()]
+        log.step(iteration + 1, trainer.step(trainer.method, pairs, iteration, log), rate)
         yield
 
 
@@ -140,10 +140,9 @@ class Phases:
         places: list[tuple[Any, str, str]] = [
             (method.teacher, "pseudo_label", "teacher labels"),
             (method, "view", "view: mix, colour, flip"),
-            (trainer, "jitter", "colour of labelled crops"),
-            (trainer, "blur", "colour of labelled crops"),
+            (trainer, "weak_view", "colour of labelled crops"),
             (method.student, "forward", "student forward"),
-            (trainer, "contrast", "contrast forward"),
+            (method.contrast, "forward", "contrast forward"),
             (trainer.precision, "backward", "backward"),
             (trainer.precision, "update", "optimiser"),
             (method.teacher, "update", "moving average"),

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from recoseg import RegionalContrast, shrink_labels, with_representation
-from recoseg.losses.pixel import pixel_cross_entropy
+from recoseg.losses.cross_entropy import pixel_cross_entropy
 
 
 class UNet(nn.Module):

@@ -6,17 +6,17 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from recoseg.builders.load import load
     from recoseg.losses.regional_contrast import RegionalContrast
     from recoseg.losses.shrink_labels import shrink_labels
     from recoseg.models.representation import with_representation
+    from recoseg.runs.run import load
 
 __all__ = ["RegionalContrast", "load", "shrink_labels", "with_representation"]
 
 # Found on first use, so that `import recoseg` and `recoseg --help` need not wait for torch.
 _HOMES = {
     "RegionalContrast": "recoseg.losses.regional_contrast",
-    "load": "recoseg.builders.load",
+    "load": "recoseg.runs.run",
     "shrink_labels": "recoseg.losses.shrink_labels",
     "with_representation": "recoseg.models.representation",
 }

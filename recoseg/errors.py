@@ -9,7 +9,7 @@ class UserError(ValueError):
     """A mistake in what was given to us: the message says what was given, what is allowed, what to do."""
 
 
-SHORTAGE = (
+_SHORTAGE = (
     "out of memory", "not enough memory", "allocate memory", "bad_alloc", "size calculation overflowed",
     "start new thread",
 )  # fmt: skip
@@ -20,4 +20,4 @@ def is_shortage(error: BaseException) -> bool:
     """Whether memory was asked for in vain."""
     if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
         return True
-    return not isinstance(error, UserError) and any(words in str(error) for words in SHORTAGE)
+    return not isinstance(error, UserError) and any(words in str(error) for words in _SHORTAGE)

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-LONGEST_PREFIX = 40
+_LONGEST_PREFIX = 40
 """Letters of a file's name in its temporary name, which would else be too long before the name itself is."""
 
-NO_FILES = {
+_NO_FILES = {
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",
     stat.S_IFCHR: "a device",
@@ -37,7 +37,7 @@ def write_whole(path: Path, content: bytes | str) -> None:
 def whole_file(path: Path) -> Iterator[Path]:
     """An empty file beside `path`, to be filled: it takes that name in the end, or goes if anything fails."""
     with naming(path):
-        descriptor, temporary = begun_file(path)
+        descriptor, temporary = _begun_file(path)
         try:
             yield temporary
             os.fsync(descriptor)
@@ -49,10 +49,10 @@ def whole_file(path: Path) -> Iterator[Path]:
             os.close(descriptor)
 
 
-def begun_file(path: Path) -> tuple[int, Path]:
+def _begun_file(path: Path) -> tuple[int, Path]:
     """A new file beside `path`, locked for as long as its descriptor is open: so nobody removes it."""
     while True:
-        temporary = path.with_name(f".{path.name[:LONGEST_PREFIX]}.{secrets.token_hex(4)}.part")
+        temporary = path.with_name(f".{path.name[:_LONGEST_PREFIX]}.{secrets.token_hex(4)}.part")
         # With the rights that the user's umask leaves, as any other program would make it.
         descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         with suppress(OSError):  # a file system without locks
@@ -66,7 +66,7 @@ def remove_unfinished(folder: Path, *, name: str | None = None) -> None:
     """Remove what processes that were killed had begun to write: to `name`, or to any file in or below."""
     for path in folder.rglob(".*.part") if name is None else folder.glob(".*.part"):
         found = UNFINISHED.fullmatch(path.name)
-        if found is None or (name is not None and found["name"] != name[:LONGEST_PREFIX]):
+        if found is None or (name is not None and found["name"] != name[:_LONGEST_PREFIX]):
             continue
         with suppress(OSError), path.open("rb+") as file:  # gone meanwhile, or not ours to remove
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while a process writes it
@@ -86,7 +86,7 @@ def naming(path: Path) -> Iterator[None]:
 
 def regular(path: Path) -> Path:
     """The path of a file, to be opened; an OSError for a pipe and the like, which may never say anything."""
-    kind = NO_FILES.get(stat.S_IFMT(path.stat().st_mode))
+    kind = _NO_FILES.get(stat.S_IFMT(path.stat().st_mode))
     if kind is not None:
         raise OSError(errno.ENXIO, f"{kind}, not a file", str(path))
     return path

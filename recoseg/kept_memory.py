@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
-KEPT_BYTES = 1 << 30
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
+_KEPT_BYTES = 1 << 30
 
 
 def keep_freed_memory() -> bool:
@@ -17,4 +17,4 @@ def keep_freed_memory() -> bool:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
         return False
-    return all([mallopt(M_MMAP_THRESHOLD, KEPT_BYTES), mallopt(M_TRIM_THRESHOLD, KEPT_BYTES)])
+    return all([mallopt(_M_MMAP_THRESHOLD, _KEPT_BYTES), mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)])

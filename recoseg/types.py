@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from recoseg.errors import UserError
-from recoseg.words import is_text
+from recoseg.text import is_text
 
 IGNORE = 255
 """The label of a pixel that has none: on disk, in tensors, for void, padding and hidden labels alike."""
@@ -41,6 +41,14 @@ class ClassInfo:
         return len(self.names)
 
 
+def require_same_classes(named: Sequence[tuple[str, ClassInfo]], *, remedy: str) -> None:
+    """Of several runs, by name: the numbers of their classes must mean the same."""
+    first, classes = named[0]
+    for name, others in named[1:]:
+        if others.names != classes.names:
+            raise UserError(f"{name!r} has other classes than {first!r}: {remedy}")
+
+
 @dataclass(frozen=True)
 class Sample:
     """One image as an adapter yields it: decoded, neither scaled nor normalised.
@@ -62,7 +70,7 @@ class Batch:
     labels: Tensor  # (B, H, W) int64
     keys: tuple[str, ...]
     sparse: bool = False  # whether the labels are single pixels, which move as points
-    shown: Tensor | None = None  # (B, H, W) bool: pixels of the image, not padding; None: all of them
+    inside: Tensor | None = None  # (B, H, W) bool: pixels of the image, not padding; None: all of them
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -83,7 +91,7 @@ class PseudoLabels:
     labels: Tensor  # (B, H, W) int64
     confidence: Tensor  # (B, H, W) float in [0, 1]
     sparse: bool = False  # whether the labels are single pixels
-    shown: Tensor | None = None  # (B, H, W) bool beside sparse labels: pixels of the image, not padding
+    inside: Tensor | None = None  # (B, H, W) bool beside sparse labels: pixels of the image, not padding
 
     @classmethod
     def certain(cls, labels: Tensor) -> PseudoLabels:
@@ -93,14 +101,14 @@ class PseudoLabels:
     @classmethod
     def of_batch(cls, labelled: Batch) -> PseudoLabels:
         """Its labels, from a person."""
-        return replace(cls.certain(labelled.labels), sparse=labelled.sparse, shown=labelled.shown)
+        return replace(cls.certain(labelled.labels), sparse=labelled.sparse, inside=labelled.inside)
 
-    def within(self, shown: Tensor | None) -> PseudoLabels:
-        """Without the labels of padding: of pixels that are not `shown` (B, H, W); None: all are."""
-        if shown is None:
+    def within(self, inside: Tensor | None) -> PseudoLabels:
+        """Without the labels of padding: of pixels that are not `inside` (B, H, W); None: all are."""
+        if inside is None:
             return self
         return replace(
-            self, labels=self.labels.where(shown, IGNORE), confidence=self.confidence.where(shown, 0)
+            self, labels=self.labels.where(inside, IGNORE), confidence=self.confidence.where(inside, 0)
         )
 
     def overridden_by(self, known: Tensor) -> PseudoLabels:
@@ -128,8 +136,8 @@ class StepOutput:
     def mean(cls, outputs: Sequence[StepOutput]) -> StepOutput:
         """Of several parts of one step: the mean losses, and the rest of the last one."""
         last, count = outputs[-1], len(outputs)
-        parts = {name: sum_of(output.parts[name] for output in outputs) / count for name in last.parts}
-        return replace(last, loss=sum_of(output.loss for output in outputs) / count, parts=parts)
+        parts = {name: _sum_of(output.parts[name] for output in outputs) / count for name in last.parts}
+        return replace(last, loss=_sum_of(output.loss for output in outputs) / count, parts=parts)
 
     def detached(self) -> StepOutput:
         """For the log: without predictions, and without what a backward pass would need."""
@@ -140,82 +148,5 @@ class StepOutput:
         return replace(self, loss=self.loss + weight * part, parts={**self.parts, name: part.detach()})
 
 
-def sum_of(tensors: Iterable[Tensor]) -> Tensor:
+def _sum_of(tensors: Iterable[Tensor]) -> Tensor:
     return torch.stack(list(tensors)).sum(0)
-
-
-@dataclass(frozen=True)
-class BoundaryScores:
-    """How good predictions are where classes meet; docs/evaluating.md has the formulas.
-
-    A class that has no such pixels, neither true nor predicted, is NaN, and left out of the means.
-    """
-
-    bands: Tensor  # (3, K) int64: pixels in the band of the class in both maps, in the truth, as predicted
-    contours: Tensor  # (4, K) int64: true contour pixels, those found, predicted ones, those that are right
-    confusion: Tensor  # (K, K) int64: of the pixels near true contours alone
-
-    @property
-    def iou(self) -> Tensor:  # (K,) float64
-        both, true, predicted = self.bands.double().unbind()
-        return both / (true + predicted - both)
-
-    @property
-    def f_score(self) -> Tensor:  # (K,) float64; 0 where contours are in one of the maps alone
-        true, found, predicted, right = self.contours.double().unbind()
-        recall, precision = found / true.clamp(min=1), right / predicted.clamp(min=1)
-        mean = 2 * precision * recall / (precision + recall).clamp(min=1e-300)
-        return mean.masked_fill(true + predicted == 0, float("nan"))
-
-    @property
-    def mean_iou(self) -> float:
-        return float(self.iou.nanmean())
-
-    @property
-    def mean_f_score(self) -> float:
-        return float(self.f_score.nanmean())
-
-    @property
-    def near(self) -> Scores:
-        """The ordinary scores of the pixels near true contours."""
-        return Scores(self.confusion)
-
-
-@dataclass(frozen=True)
-class Scores:
-    """How good predictions are.
-
-    A class that occurs neither in the truth nor in a prediction is NaN, and left out of the mean.
-    """
-
-    confusion: Tensor  # (K, K) int64, [true class, predicted class]
-    boundary: BoundaryScores | None = None  # where they were asked for
-
-    @property
-    def iou(self) -> Tensor:  # (K,) float64
-        hits = self.confusion.diagonal().double()
-        union = (self.confusion.sum(0) + self.confusion.sum(1)).double() - hits
-        return hits / union  # 0/0 is NaN: the class is absent
-
-    @property
-    def class_accuracy(self) -> Tensor:  # (K,) float64, NaN where the class is not in the truth
-        return self.confusion.diagonal().double() / self.confusion.sum(1).double()
-
-    @property
-    def mean_iou(self) -> float:
-        """Mean over the classes that occur; NaN only when no pixel was counted at all."""
-        return float(self.iou.nanmean())
-
-    @property
-    def accuracy(self) -> float:
-        return float(self.confusion.diagonal().sum().double() / self.confusion.sum().double())
-
-    @property
-    def mean_accuracy(self) -> float:
-        """Mean over the classes that are in the truth."""
-        return float(self.class_accuracy.nanmean())
-
-    @property
-    def num_absent(self) -> int:
-        """Classes that the mean leaves out."""
-        return int(self.iou.isnan().sum())

@@ -8,7 +8,7 @@ import multiprocessing.forkserver
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
 from typing import Any
 
@@ -20,6 +20,7 @@ os.environ["PYTHONDONTWRITEBYTECODE"] = ""
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import torch.export
@@ -27,9 +28,12 @@ import torch.onnx
 import yaml
 from hypothesis import settings
 from matplotlib.figure import Figure
+from torch import Tensor
 
+from recoseg.data.dataset import Dataset
 from recoseg.errors import UserError
-from recoseg.train.sixteen_bits import require_sixteen_bits
+from recoseg.train.precision import require_sixteen_bits
+from recoseg.types import ClassInfo
 
 # What processes of other folders measure of coverage lies where it is looked for.
 os.environ.setdefault("COVERAGE_FILE", str(Path(".coverage").resolve()))
@@ -44,7 +48,7 @@ LONG = (
     "cli/test_torchrun.py", "cli/test_export.py", "cli/test_resume.py", "test_readme.py",
     "cli/test_picture.py", "cli/test_train.py", "cli/test_semi_supervised.py",
     "losses/test_contrast_sampling.py", "models/test_representation_for_any_network.py",
-    "train/test_gradients.py", "cli/test_engine_settings.py", "experiments/test_cell_settings.py",
+    "train/test_gradients.py", "cli/test_engine_settings.py", "experiments/plan/test_cells.py",
 )  # fmt: skip
 """Files that begin first, the longest before the others, so that no process is left with one in the end."""
 
@@ -76,7 +80,7 @@ def processes_that_need_not_import_torch() -> Iterator[None]:
     their own do start their children by "spawn".
     """
     server = multiprocessing.get_context("forkserver")
-    server.set_forkserver_preload(["torch.distributed", "torch._dynamo", "recoseg.builders.runs"])
+    server.set_forkserver_preload(["torch.distributed", "torch._dynamo", "recoseg.runs.start"])
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(multiprocessing.context._concrete_contexts, "spawn", server)
         yield
@@ -172,3 +176,49 @@ def real_data() -> Path:
     if not path.is_dir():
         pytest.skip(f"no real data at {path}; set RECOSEG_DATA to a folder that has some")
     return path
+
+
+Labels = Mapping[str, Any]
+
+
+class InMemory(Dataset):
+    """Labels from arrays; every image is grey. A key whose labels are None has none."""
+
+    name = "memory"
+
+    def __init__(self, labels: Labels, num_classes: int) -> None:
+        self.arrays = dict(labels)
+        self.reads: list[str] = []
+        self.classes = ClassInfo(
+            tuple(f"class {k}" for k in range(num_classes)), tuple((k, k, k) for k in range(num_classes))
+        )
+
+    def keys(self, subset: str) -> Sequence[str]:
+        return tuple(self.arrays) if subset == "train" else ()
+
+    def has_labels(self, key: str) -> bool:
+        return self.arrays[key] is not None
+
+    def image(self, key: str) -> Tensor:
+        return torch.full((3, *np.asarray(self.arrays[key]).shape), 90, dtype=torch.uint8)
+
+    def labels(self, key: str) -> Tensor:
+        self.reads.append(key)
+        return torch.from_numpy(np.array(self.arrays[key], dtype=np.uint8))
+
+
+@pytest.fixture
+def in_memory() -> Callable[..., InMemory]:
+    """`in_memory({"a": [[0, 1]], ...}, num_classes)`."""
+    return InMemory
+
+
+@pytest.fixture
+def of_presence() -> Callable[..., InMemory]:
+    """A dataset in which image n is one row of the classes it holds: `of_presence([[0, 1], [2]])`."""
+
+    def build(classes_of_images: Sequence[Sequence[int]], num_classes: int) -> InMemory:
+        labels = {f"{n:04d}": [list(classes)] for n, classes in enumerate(classes_of_images)}
+        return InMemory(labels, num_classes)
+
+    return build

@@ -15,8 +15,8 @@ from recoseg.config.parse import members
 from recoseg.config.settings import RunConfig
 from recoseg.data import DATASETS
 from recoseg.losses.regional_contrast import RegionalContrast
-from recoseg.methods.contrast_term import ContrastTerm
 from recoseg.methods.mean_teacher import MeanTeacher
+from recoseg.methods.parts.contrast import ContrastTerm
 from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
 from recoseg.models.deeplab_v3_plus import DeepLabV3Plus

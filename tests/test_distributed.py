@@ -13,8 +13,8 @@ import torch.multiprocessing
 from torch import Tensor
 
 from recoseg.distributed import is_running, mean_over_processes, rank, sum_over_processes, world_size
-from recoseg.losses.pixel import confident_cross_entropy, pixel_cross_entropy
-from recoseg.train.run_log import mean_stats
+from recoseg.losses.cross_entropy import confident_cross_entropy, pixel_cross_entropy
+from recoseg.train.log import mean_stats
 from recoseg.types import IGNORE, PseudoLabels, StepOutput
 
 # How many of its 12 pixels each process has labels of.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recoseg.errors import UserError
-from recoseg.lookup import lookup
+from recoseg.text import lookup
 
 
 def test_a_known_name_gives_its_value() -> None:

@@ -12,8 +12,7 @@ import pytest
 from torch import Tensor, ones
 
 from recoseg.errors import UserError
-from recoseg.records import checked, read_record, read_records
-from recoseg.typed_values import Count, Others, Share, require_lengths
+from recoseg.records import Count, Others, Share, checked, read_record, read_records, require_lengths
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from recoseg.errors import UserError
-from recoseg.experiments.results import read_results
+from recoseg.experiments.tables.results import read_results
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -63,7 +63,7 @@ def test_a_place_names_rows_and_seeds(pages) -> None:
     assert re.findall(r"^\| (\w+)", table, re.MULTILINE) == ["method", "Supervised", "ClassMix"]
 
 
-@pytest.mark.parametrize("name", ["small.jsonl", "small_other_starts.jsonl"])
+@pytest.mark.parametrize("name", ["small.jsonl"])
 def test_every_result_names_its_profile_and_all_that_it_depends_on(name) -> None:
     results = read_results(ROOT / "results" / name)
     assert len({result.place for result in results}) == len(results)

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from recoseg.errors import UserError
-from recoseg.types import IGNORE, Batch, ClassInfo, ModelOutput, PseudoLabels, Scores, StepOutput
+from recoseg.evaluate.scores import Scores
+from recoseg.types import IGNORE, Batch, ClassInfo, ModelOutput, PseudoLabels, StepOutput
 
 
 def test_scores_of_a_small_confusion_matrix() -> None:

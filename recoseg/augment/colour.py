@@ -1,17 +1,21 @@
-"""Colour jitter and Gaussian blur of a whole batch at once, with random strengths for each image."""
+"""Changes of colour of a whole batch at once, with random strengths for each image: jitter, Gaussian blur."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-LUMA = (0.299, 0.587, 0.114)
+ColourChange = Callable[[Tensor, torch.Generator], Tensor]
+"""(B, 3, H, W) in [0, 1] and a CPU generator -> the same."""
+
+_LUMA = (0.299, 0.587, 0.114)
 # RGB -> luma and two chroma axes (YIQ); a rotation of the chroma plane turns the hue.
 YIQ = ((0.299, 0.587, 0.114), (0.596, -0.274, -0.322), (0.211, -0.523, 0.312))
-BLUR_RADIUS = 4  # 3.5 standard deviations of the strongest blur
+_BLUR_RADIUS = 4  # 3.5 standard deviations of the strongest blur
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +46,7 @@ class ColourJitter:
         colour = hue_matrices(angle).to(images.device, images.dtype) @ saturation_matrices(
             saturation
         )  # (B, 3, 3)
-        luma = images.new_tensor(LUMA)
+        luma = images.new_tensor(_LUMA)
         grey = brightness * (images.mean((2, 3)) @ luma)  # (B,) mean grey after the change of brightness
         # contrast: x -> c * x + (1 - c) * grey, and grey itself is left alone by saturation and hue
         matrix = colour * (brightness * contrast)[:, None, None]
@@ -53,7 +57,7 @@ class ColourJitter:
 
 def saturation_matrices(saturation: Tensor) -> Tensor:
     """(B,) -> (B, 3, 3): a blend of each colour with its own grey."""
-    luma = saturation.new_tensor(LUMA).expand(3, 3)
+    luma = saturation.new_tensor(_LUMA).expand(3, 3)
     identity = torch.eye(3, dtype=saturation.dtype, device=saturation.device)
     return saturation[:, None, None] * identity + (1 - saturation)[:, None, None] * luma
 
@@ -88,26 +92,36 @@ class GaussianBlur:
         kernels = kernels.repeat_interleave(channels, 0)  # (chosen * 3, taps)
         chosen = chosen.to(images.device)
         planes = images[chosen].flatten(0, 1)  # (chosen * 3, H, W)
-        blurred = blurred_along(2, blurred_along(1, planes, kernels), kernels)
+        blurred = _blurred_along(2, _blurred_along(1, planes, kernels), kernels)
         return images.index_copy(0, chosen, blurred.view(-1, channels, height, width))
 
 
 def gaussian_kernels(sigma: Tensor) -> Tensor:
     """(N,) -> (N, 2 * BLUR_RADIUS + 1), each summing to 1."""
-    place = torch.arange(-BLUR_RADIUS, BLUR_RADIUS + 1, dtype=sigma.dtype)
+    place = torch.arange(-_BLUR_RADIUS, _BLUR_RADIUS + 1, dtype=sigma.dtype)
     weights = torch.exp(-0.5 * (place / sigma[:, None]) ** 2)
     return weights / weights.sum(1, keepdim=True)
 
 
-def blurred_along(side: int, planes: Tensor, kernels: Tensor) -> Tensor:
+def _blurred_along(side: int, planes: Tensor, kernels: Tensor) -> Tensor:
     """Each plane of (N, H, W) filtered along one side by its own kernel of (N, taps).
 
     A sum of shifted copies: on a CPU faster than a convolution of so few channels.
     """
     size = planes.shape[side]
-    margin = (BLUR_RADIUS, BLUR_RADIUS)
+    margin = (_BLUR_RADIUS, _BLUR_RADIUS)
     padded = F.pad(planes[None], (*margin, 0, 0) if side == 2 else (0, 0, *margin), mode="replicate")[0]
     result = torch.zeros_like(planes)
     for tap, weights in enumerate(kernels[:, :, None, None].unbind(1)):  # each (N, 1, 1)
         result.addcmul_(padded.narrow(side, tap, size), weights)
     return result
+
+
+PAPERS_COLOURS: tuple[ColourChange, ...] = (ColourJitter(), GaussianBlur())
+
+
+def changed(images: Tensor, colours: Sequence[ColourChange], generator: torch.Generator) -> Tensor:
+    """The images after all changes, one after the other."""
+    for change in colours:
+        images = change(images, generator)
+    return images

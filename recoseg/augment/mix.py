@@ -47,7 +47,7 @@ def classmix(images: Tensor, pseudo: PseudoLabels, generator: torch.Generator) -
 
 
 MIXES: dict[str, Mix] = {"none": no_mix, "cutout": cutout, "cutmix": cutmix, "classmix": classmix}
-OF_TWO_IMAGES = ("cutmix", "classmix")
+OF_TWO_IMAGES = (cutmix, classmix)
 """They leave a batch of one image as it is."""
 
 

@@ -1,4 +1,4 @@
-"""Config -> dataset and split."""
+"""Config -> dataset."""
 
 from __future__ import annotations
 
@@ -6,40 +6,17 @@ import os
 from pathlib import Path
 from typing import Any
 
-from recoseg.builders.section import keywords
-from recoseg.config.split_settings import SplitSettings
+from recoseg.builders import keywords
 from recoseg.data import DATASETS
-from recoseg.data.base import Dataset
+from recoseg.data.dataset import Dataset
 from recoseg.data.worker_processes import Progress
 from recoseg.errors import UserError
-from recoseg.lookup import lookup
 from recoseg.splits.class_index import ClassCounter
-from recoseg.splits.request import SplitRequest
-from recoseg.splits.split_file import LabelSplit
+from recoseg.text import lookup
 
 
 def build_dataset(section: Any) -> Dataset:
     return lookup(DATASETS, section.name, what="dataset")(**keywords(section))
-
-
-def build_split(
-    section: SplitSettings,
-    dataset: Dataset,
-    *,
-    num_workers: int | None = None,
-    progress: Progress | None = None,
-) -> LabelSplit:
-    """The split of a file, or a new one; reading labels for it may take `num_workers` processes."""
-    settings = keywords(section)
-    file = settings.pop("file")
-    request = SplitRequest(**settings)
-    if file is not None:
-        for name in request.given():
-            raise UserError(f"split.{name} has no effect beside split.file: give one of them")
-        split = LabelSplit.load(Path(file))
-        split.check_fits(dataset)
-        return split
-    return request.draw(dataset, class_counter(num_workers=num_workers, progress=progress))
 
 
 def class_counter(*, num_workers: int | None = None, progress: Progress | None = None) -> ClassCounter:

@@ -1,4 +1,4 @@
-"""Config -> method, and the contrast on top of it."""
+"""Config -> views, method, and the contrast on top of it."""
 
 from __future__ import annotations
 
@@ -8,55 +8,57 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from recoseg.augment.colour import ColourJitter, GaussianBlur
+from recoseg.augment.colour import ColourChange, ColourJitter, GaussianBlur
+from recoseg.augment.crop import RandomCrop
 from recoseg.augment.mix import MIXES
 from recoseg.augment.strong import StrongView
-from recoseg.builders.section import keywords
+from recoseg.augment.weak import WeakView
+from recoseg.builders import keywords
 from recoseg.config.method_settings import ContrastSettings
 from recoseg.config.settings import RunConfig
+from recoseg.config.train_settings import AugmentSettings
 from recoseg.losses.regional_contrast import RegionalContrast
-from recoseg.methods.base import Method
-from recoseg.methods.contrast_term import ContrastTerm
-from recoseg.methods.mean_teacher import MeanTeacher
-from recoseg.methods.s4gan import S4GAN
-from recoseg.methods.supervised import Supervised
+from recoseg.methods import METHODS, ContrastTerm, Method, MethodParts
 from recoseg.seeds import seed_for
 
-Settings = dict[str, Any]
-OWN_OF_TERM = ("weight", "trust_above", "own_label_above", "ramp")
+_OWN_OF_TERM = ("weight", "trust_above", "own_label_above", "ramp")
+
+COLOURS: list[Callable[[AugmentSettings], ColourChange]] = [
+    lambda augment: ColourJitter(probability=augment.jitter, strength=augment.jitter_strength),
+    lambda augment: GaussianBlur(probability=augment.blur),
+]
+"""Changes of colour, in the order in which they are made, of labelled and unlabelled images alike."""
+
+
+def build_weak_view(augment: AugmentSettings, *, sparse: bool, class_weights: Tensor | None) -> WeakView:
+    """What is done to labelled images; `sparse` where single pixels are labelled."""
+    crop = RandomCrop(
+        size=augment.crop,
+        scale=augment.scale,
+        flip=augment.flip,
+        sparse=sparse,
+        rare=augment.rare,
+        class_weights=() if class_weights is None else tuple(class_weights.tolist()),
+    )
+    return WeakView(crop=crop, colours=[build(augment) for build in COLOURS])
+
+
+def build_strong_view(augment: AugmentSettings, mix: str) -> StrongView:
+    """What a student sees of unlabelled images."""
+    colours = [build(augment) for build in COLOURS]
+    return StrongView(scale=augment.scale, mix=MIXES[mix], colours=colours, flip=augment.flip)
 
 
 def build_method(
     config: RunConfig, student: nn.Module, num_classes: int, *, class_weights: Tensor | None = None
 ) -> Method:
+    parts = MethodParts(num_classes, lambda mix: build_strong_view(config.augment, mix))
     settings = {**keywords(config.method), "class_weights": class_weights}
-    return BUILDERS[config.method.name](config, student, num_classes, settings)
-
-
-def build_supervised(config: RunConfig, student: nn.Module, num_classes: int, settings: Settings) -> Method:
-    return Supervised(student, **settings)
-
-
-def build_mean_teacher(config: RunConfig, student: nn.Module, num_classes: int, settings: Settings) -> Method:
-    return MeanTeacher(student, build_view(config, settings.pop("mix")), **settings)
-
-
-def build_s4gan(config: RunConfig, student: nn.Module, num_classes: int, settings: Settings) -> Method:
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]):  # for methods with networks of their own
         torch.manual_seed(seed_for(config.train.seed, "discriminator"))
-        return S4GAN(student, build_view(config, "none"), num_classes, **settings)
-
-
-def build_view(config: RunConfig, mix: str) -> StrongView:
-    """What a student sees of an unlabelled image."""
-    augment = config.augment
-    return StrongView(
-        scale=augment.scale,
-        mix=MIXES[mix],
-        jitter=ColourJitter(probability=augment.jitter, strength=augment.jitter_strength),
-        blur=GaussianBlur(probability=augment.blur),
-        flip=augment.flip,
-    )
+        method = METHODS[config.method.name].build(student, parts, **settings)
+    method.contrast = build_contrast(config.contrast)
+    return method
 
 
 def build_contrast(section: ContrastSettings | None) -> ContrastTerm | None:
@@ -64,13 +66,5 @@ def build_contrast(section: ContrastSettings | None) -> ContrastTerm | None:
         return None
     settings = keywords(section)
     del settings["feature_channels"]  # a matter of the network
-    own: dict[str, Any] = {name: settings.pop(name) for name in OWN_OF_TERM}
+    own: dict[str, Any] = {name: settings.pop(name) for name in _OWN_OF_TERM}
     return ContrastTerm(contrast=RegionalContrast(**settings), **own)
-
-
-BUILDERS: dict[str, Callable[..., Method]] = {
-    "supervised": build_supervised,
-    "mean_teacher": build_mean_teacher,
-    "s4gan": build_s4gan,
-}
-"""`method.name` -> what builds it."""

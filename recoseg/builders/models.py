@@ -16,18 +16,23 @@ from recoseg.config.model_settings import (
     StartingModel,
     TransformersModel,
 )
+from recoseg.config.settings import RunConfig
 from recoseg.errors import UserError
-from recoseg.lookup import lookup
 from recoseg.models.deeplab_v2 import DeepLabV2
 from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
 from recoseg.models.encoders import ENCODERS, Encoder
-from recoseg.models.factory import network_from_factory
+from recoseg.models.external import network_from_factory, transformers_network, transformers_normalise
 from recoseg.models.freezing import freeze_batch_norm, freeze_stages
 from recoseg.models.pretrained import load_pretrained
 from recoseg.models.representation import with_representation
-from recoseg.models.transformers_network import transformers_network, transformers_normalise
 from recoseg.models.weights import LoadReport, load_weights
 from recoseg.seeds import seed_for
+from recoseg.text import lookup
+
+
+def feature_channels(config: RunConfig) -> int | None:
+    """Of the representation head, which the contrast needs."""
+    return None if config.contrast is None else config.contrast.feature_channels
 
 
 def build_model(
@@ -56,7 +61,7 @@ def build_starting_model(
 
     A `resumed` run puts its own state in, and needs no weights file any more.
     """
-    refuse_without_effect(section)
+    _refuse_without_effect(section)
     model = build_model(
         section,
         num_classes,
@@ -64,7 +69,7 @@ def build_starting_model(
         seed=seed,
         pretrained=section.weights is None and not resumed,
     )
-    lines = [] if resumed else [f"weights: {report}" for report in starting_weights(section, model)]
+    lines = [] if resumed else [f"weights: {report}" for report in _starting_weights(section, model)]
     if isinstance(section, DeepLabModel) and section.frozen_stages:
         encoder = model.get_submodule("encoder")
         assert isinstance(encoder, Encoder)
@@ -75,14 +80,14 @@ def build_starting_model(
     return model, lines
 
 
-def refuse_without_effect(section: StartingModel) -> None:
+def _refuse_without_effect(section: StartingModel) -> None:
     if section.weights is None and section.reinitialise:
         raise UserError("model.reinitialise has no effect without model.weights: leave it out")
     if section.weights is not None and isinstance(section, DeepLabModel) and section.pretrained is not None:
         raise UserError("model.pretrained has no effect beside model.weights: give one of them")
 
 
-def starting_weights(section: StartingModel, model: nn.Module) -> list[LoadReport]:
+def _starting_weights(section: StartingModel, model: nn.Module) -> list[LoadReport]:
     """Put in the weights that the config names; what each file filled."""
     if section.weights is not None:
         return [load_weights(model, section.weights, reinitialise=section.reinitialise)]
@@ -93,22 +98,22 @@ def starting_weights(section: StartingModel, model: nn.Module) -> list[LoadRepor
     return []
 
 
-def build_deeplab_v3_plus(
+def _build_deeplab_v3_plus(
     section: DeepLabV3PlusModel, num_classes: int, *, feature_channels: int | None, pretrained: bool
 ) -> nn.Module:
     return DeepLabV3Plus(
-        encoder=build_encoder(section),
+        encoder=_build_encoder(section),
         num_classes=num_classes,
         feature_channels=feature_channels,
         decoder_width=section.decoder_width,
         separable=section.separable,
         dropout=section.dropout,
-        rates=rates_of(section),
+        rates=_rates_of(section),
         pooling_norm=section.pooling_norm,
     )
 
 
-def rates_of(section: DeepLabV3PlusModel) -> list[int] | None:
+def _rates_of(section: DeepLabV3PlusModel) -> list[int] | None:
     """The dilations that are given as numbers; none for the paper's. A config that is loaded has no `fit`."""
     if section.rates == "paper":
         return None
@@ -118,20 +123,20 @@ def rates_of(section: DeepLabV3PlusModel) -> list[int] | None:
     return [int(number) for number in numbers]
 
 
-def build_deeplab_v2(
+def _build_deeplab_v2(
     section: DeepLabV2Model, num_classes: int, *, feature_channels: int | None, pretrained: bool
 ) -> nn.Module:
     return DeepLabV2(
-        encoder=build_encoder(section), num_classes=num_classes, feature_channels=feature_channels
+        encoder=_build_encoder(section), num_classes=num_classes, feature_channels=feature_channels
     )
 
 
-def build_encoder(section: DeepLabModel) -> Encoder:
-    """Without its pretrained weights, which `starting_weights` puts in."""
+def _build_encoder(section: DeepLabModel) -> Encoder:
+    """Without its pretrained weights, which `_starting_weights` puts in."""
     return lookup(ENCODERS, section.encoder, what="encoder")(output_stride=section.output_stride)
 
 
-def build_transformers(
+def _build_transformers(
     section: TransformersModel, num_classes: int, *, feature_channels: int | None, pretrained: bool
 ) -> nn.Module:
     network = transformers_network(
@@ -145,7 +150,7 @@ def build_transformers(
     )
 
 
-def build_factory(
+def _build_factory(
     section: FactoryModel, num_classes: int, *, feature_channels: int | None, pretrained: bool
 ) -> nn.Module:
     """Which weights the network starts from is the function's affair."""
@@ -161,9 +166,9 @@ def build_factory(
 
 
 BUILDERS: dict[str, Callable[..., nn.Module]] = {
-    "deeplab_v3_plus": build_deeplab_v3_plus,
-    "deeplab_v2": build_deeplab_v2,
-    "transformers": build_transformers,
-    "factory": build_factory,
+    "deeplab_v3_plus": _build_deeplab_v3_plus,
+    "deeplab_v2": _build_deeplab_v2,
+    "transformers": _build_transformers,
+    "factory": _build_factory,
 }
 """`model.name` -> what builds it."""

@@ -4,49 +4,62 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from recoseg.augment.geometry import RandomCrop
-from recoseg.augment.mix import OF_TWO_IMAGES
+from recoseg.augment.crop import RandomCrop
+from recoseg.batches import Crops, StepBatches
+from recoseg.builders import keywords
 from recoseg.builders.data import class_counter
-from recoseg.config.method_settings import MeanTeacherMethod
 from recoseg.config.settings import RunConfig
 from recoseg.config.train_settings import AdamWOptimiser, SGDOptimiser, TrainSettings
-from recoseg.data.base import Dataset
+from recoseg.data.dataset import Dataset
 from recoseg.distributed import rank, world_size
 from recoseg.errors import UserError
-from recoseg.loaders import Crops, Pieces
-from recoseg.losses.pixel import root_inverse_frequency
-from recoseg.methods.base import Method
-from recoseg.splits.split_file import LabelSplit
-from recoseg.splits.visible import VisibleLabels
-from recoseg.train.memory import machine_bytes
-from recoseg.train.parameter_groups import parameter_groups
-from recoseg.train.selection import Selection, hold_back
+from recoseg.losses.cross_entropy import root_inverse_frequency
+from recoseg.methods.method import Method
+from recoseg.splits.label_split import LabelSplit, VisibleLabels
+from recoseg.train.early_end import machine_bytes
+from recoseg.train.optimisers import OPTIMISERS, SCHEDULES, Schedule, parameter_groups
+from recoseg.train.trainer import Pace
+from recoseg.train.validation import Selection, hold_back
 
 MOST_WORKERS = 8
-PIXEL_BYTES = 3 * 4 + 8  # of an image in float, and of its label
+_OF_GROUPS = ("lr", "weight_decay", "head_lr_factor", "decay_norms_and_biases")
+_OF_SCHEDULE = ("schedule", "power")
+_PIXEL_BYTES = 3 * 4 + 8  # of an image in float, and of its label
 
 
 def build_optimiser(section: SGDOptimiser | AdamWOptimiser, model: nn.Module) -> Optimizer:
     if section.weight_decay == 0 and not section.decay_norms_and_biases:
         raise UserError("optimiser.decay_norms_and_biases has no effect without optimiser.weight_decay")
-    groups = parameter_groups(
-        model,
-        lr=section.lr,
-        weight_decay=section.weight_decay,
-        head_lr_factor=section.head_lr_factor,
-        decay_norms_and_biases=section.decay_norms_and_biases,
+    settings = keywords(section)
+    groups = parameter_groups(model, **{name: settings.pop(name) for name in _OF_GROUPS})
+    own = {name: value for name, value in settings.items() if name not in _OF_SCHEDULE}
+    return OPTIMISERS[section.name](groups, **own)
+
+
+def build_schedule(section: SGDOptimiser | AdamWOptimiser) -> Schedule:
+    if section.schedule == "poly":
+        return partial(SCHEDULES["poly"], power=section.power)
+    if section.power != type(section)().power:
+        raise UserError(f"optimiser.power has no effect with optimiser.schedule {section.schedule}")
+    return SCHEDULES[section.schedule]
+
+
+def build_pace(config: RunConfig) -> Pace:
+    train = config.train
+    return Pace(
+        iterations=train.iterations,
+        schedule=build_schedule(config.optimiser),
+        clip=train.clip,
+        evaluate_every=train.evaluate_every,
+        log_every=train.log_every,
     )
-    # Fused: one pass over the weights, a quarter of the time on a CPU.
-    if isinstance(section, AdamWOptimiser):
-        return torch.optim.AdamW(groups, fused=True)
-    if section.nesterov and section.momentum == 0:
-        raise UserError("optimiser.nesterov has no effect without optimiser.momentum: set it to false")
-    return torch.optim.SGD(groups, momentum=section.momentum, nesterov=section.nesterov, fused=True)
 
 
 def class_weights(
@@ -60,52 +73,42 @@ def class_weights(
     return root_inverse_frequency(torch.from_numpy(index.counts.sum(0)))
 
 
-def build_pieces(
+def build_batches(
     config: RunConfig,
     visible: VisibleLabels,
     split: LabelSplit,
     method: Method,
+    crop: RandomCrop,
     held_back: list[str],
-    weights: Tensor | None = None,
-) -> Pieces:
+) -> StepBatches:
     """The images of every step. Training has no way to labels but `visible`."""
-    augment, train = config.augment, config.train
+    train = config.train
     require_room(config, needs_unlabelled=method.needs_unlabelled)
-    partly = split.pixels is not None
-    crop = RandomCrop(
-        size=augment.crop,
-        scale=augment.scale,
-        flip=augment.flip,
-        sparse=partly,
-        rare=augment.rare,
-        class_weights=() if weights is None else tuple(weights.tolist()),
-    )
     keys = [key for key in split.labelled if key not in set(held_back)]
     labelled = Crops(visible, keys, crop=crop, seed=train.seed, labelled=True)
+    shared: dict[str, Any] = {
+        "labelled": labelled,
+        "labelled_per_step": train.labelled_per_step,
+        "parts": train.accumulate,
+        "rank": rank(),
+        "world": world_size(),
+    }
     if not method.needs_unlabelled:
         if train.unlabelled_per_step is not None:
             raise UserError(f"train.unlabelled_per_step has no effect with method {config.method.name}")
-        return Pieces(
-            labelled=labelled,
-            labelled_per_step=train.labelled_per_step,
-            parts=train.accumulate,
-            rank=rank(),
-            world=world_size(),
-        )
-    plain = RandomCrop(size=augment.crop, scale=(1.0, 1.0), flip=0.0, sparse=partly)
-    others = unlabelled_keys(split, keys, config.method.name)
-    pieces = Pieces(
-        labelled=labelled,
-        unlabelled=Crops(visible, others, crop=plain, seed=train.seed, labelled=False, partly_known=partly),
-        labelled_per_step=train.labelled_per_step,
+        return StepBatches(**shared)
+    plain = RandomCrop(size=crop.size, scale=(1.0, 1.0), flip=0.0, sparse=crop.sparse)
+    others = _unlabelled_keys(split, keys, config.method.name)
+    batches = StepBatches(
+        **shared,
+        unlabelled=Crops(
+            visible, others, crop=plain, seed=train.seed, labelled=False, partly_known=crop.sparse
+        ),
         unlabelled_per_step=train.unlabelled_per_step or train.labelled_per_step,
         unlabelled_from=first_unlabelled(method, train.iterations),
-        parts=train.accumulate,
-        rank=rank(),
-        world=world_size(),
     )
-    refuse_another_method(config, pieces)
-    return pieces
+    _refuse_another_method(config, batches, method)
+    return batches
 
 
 def require_room(config: RunConfig, *, needs_unlabelled: bool) -> None:
@@ -114,7 +117,7 @@ def require_room(config: RunConfig, *, needs_unlabelled: bool) -> None:
     count = train.labelled_per_step
     count += (train.unlabelled_per_step or count) if needs_unlabelled else 0
     crops = count // (train.accumulate * world_size())  # at a time
-    there, needed = machine_bytes(), crops * height * width * PIXEL_BYTES
+    there, needed = machine_bytes(), crops * height * width * _PIXEL_BYTES
     if needed > there:
         raise UserError(
             f"{crops} crops of {height}x{width} at a time take {needed / 1e9:.3g} GB, and this machine has "
@@ -123,7 +126,7 @@ def require_room(config: RunConfig, *, needs_unlabelled: bool) -> None:
         )
 
 
-def unlabelled_keys(split: LabelSplit, labelled: list[str], method: str) -> list[str]:
+def _unlabelled_keys(split: LabelSplit, labelled: list[str], method: str) -> list[str]:
     """Images without labels; with partial labels also those that have some: most of their pixels do not."""
     keys = [*split.unlabelled, *(labelled if split.pixels is not None else ())]
     if not keys:
@@ -139,20 +142,20 @@ def first_unlabelled(method: Method, iterations: int) -> int:
     return bisect_left(range(iterations), True, key=method.uses_unlabelled)  # from then on all of them do
 
 
-def refuse_another_method(config: RunConfig, pieces: Pieces) -> None:
+def _refuse_another_method(config: RunConfig, batches: StepBatches, built: Method) -> None:
     """Raises where the method would, under its own name, do the same as a simpler one."""
     method, train = config.method, config.train
-    if pieces.unlabelled_from == train.iterations:
+    if batches.unlabelled_from == train.iterations:
         raise UserError(
             f"method {method.name} would look at no unlabelled image in {train.iterations} iterations: lower "
             "method.supervised_start, raise train.iterations, or take method supervised"
         )
-    shares = pieces.parts * pieces.world
-    mix = method.mix if isinstance(method, MeanTeacherMethod) else "none"
-    if mix in OF_TWO_IMAGES and pieces.unlabelled_per_step == shares:
+    shares = batches.parts * batches.world
+    if built.least_unlabelled > 1 and batches.unlabelled_per_step == shares:
         raise UserError(
-            f"method.mix {mix} joins two unlabelled images, and every process and part of a step has "
-            f"one alone: raise train.unlabelled_per_step from {shares} to {2 * shares}, or take another mix"
+            f"method.mix {getattr(method, 'mix', '')} joins two unlabelled images, and every process and "
+            f"part of a step has one alone: raise train.unlabelled_per_step from {shares} to {2 * shares}, "
+            "or take another mix"
         )
 
 

@@ -10,23 +10,19 @@ import argparse
 import json
 import os
 import textwrap
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recoseg.cli.split import require_workers
-from recoseg.words import printable
+from recoseg.cli.arguments import require_workers
+from recoseg.cli.data_tables import show_problems
+from recoseg.text import percent_of_pixels, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from recoseg.data.check.report import CheckReport
-    from recoseg.data.problem import Problem
+    from recoseg.data.dataset_check import CheckReport
     from recoseg.types import ClassInfo
-
-SECONDS_BETWEEN_LINES = 5.0
 
 SAVES_MEMORY = "fewer processes need less: --workers 1"
 
@@ -51,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the report; 1 if it has any problem."""
-    from recoseg.cli.terminal import new_console
+    from recoseg.cli.terminal import new_console, progress_of
 
     require_workers(arguments.workers)
     with progress_of(new_console(stderr=True)) as progress:
@@ -62,44 +58,19 @@ def run(arguments: argparse.Namespace) -> int:
 
 def checked(name: str, root: str, num_workers: int, progress: Callable[[int, int], None]) -> CheckReport:
     """A folder dataset is checked as it lies there; others once their adapter has found their files."""
-    from recoseg.cli.dataset_words import open_dataset
-    from recoseg.data.check.report import check_dataset, check_folder
+    from recoseg.cli.arguments import open_dataset
+    from recoseg.data.dataset_check import check_dataset, check_folder
 
     if name == "folder":
         return check_folder(Path(root), num_workers=num_workers, progress=progress)
     return check_dataset(open_dataset(name, root), num_workers=num_workers, progress=progress)
 
 
-@contextmanager
-def progress_of(
-    console: Console, *, doing: str = "reading files", did: str = "read"
-) -> Iterator[Callable[[int, int], None]]:
-    """What to call with files done and files in all: a bar on a terminal, now and then a line elsewhere."""
-    if console.is_terminal:
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-        told = TextColumn("{task.description}", markup=False)  # a run may have any name
-        columns = (told, BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=console, transient=True) as bar:
-            task = bar.add_task(printable(doing), total=None)
-            yield lambda done, total: bar.update(task, completed=done, total=total)
-        return
-    last = time.monotonic()
-
-    def line(done: int, total: int) -> None:
-        nonlocal last
-        if time.monotonic() - last >= SECONDS_BETWEEN_LINES:
-            last = time.monotonic()
-            console.print(printable(f"{did} {done} of {total} images"))
-
-    yield line
-
-
 def show(report: CheckReport, console: Console) -> None:
     """The whole report, to be read from the top."""
     show_subsets(report, console)
     if report.classes:
-        show_classes(report, report.classes, console)
+        _show_classes(report, report.classes, console)
     for note in report.notes:
         console.print(textwrap.fill(printable(note), console.width), soft_wrap=True)
     if report.suggestion:
@@ -118,7 +89,7 @@ def show_subsets(report: CheckReport, console: Console) -> None:
             console.print(f"{subset}: {images}, {count.num_labelled} with usable labels")
 
 
-def show_classes(report: CheckReport, classes: ClassInfo, console: Console) -> None:
+def _show_classes(report: CheckReport, classes: ClassInfo, console: Console) -> None:
     """A row a class: its share of all label pixels, and the images in which it occurs."""
     from rich.table import Table
     from rich.text import Text
@@ -134,42 +105,7 @@ def show_classes(report: CheckReport, classes: ClassInfo, console: Console) -> N
     for index, name in [*enumerate(classes.names), (IGNORE, "(void)")]:
         images = [str(count.images[index]) for count in subsets.values()]
         number = str(index) if index < len(classes) else ""
-        table.add_row(number, Text(printable(name), overflow="fold"), percent(float(share[index])), *images)
+        table.add_row(
+            number, Text(printable(name), overflow="fold"), percent_of_pixels(float(share[index])), *images
+        )
     console.print(table)
-
-
-def percent(share: float) -> str:
-    """Two decimals, and 0 only for none."""
-    if 0 < share < 0.00005:
-        return "< 0.01 %"
-    return f"{100 * share:.2f} %" if share else "0 %"
-
-
-def show_problems(problems: Sequence[Problem], console: Console) -> None:
-    """Each kind of problem once, with the files that have it and what to do."""
-    from rich.text import Text
-
-    kinds: dict[tuple[str, str], list[str]] = {}
-    for problem in problems:
-        kinds.setdefault((problem.what, problem.remedy), []).append(problem.file)
-    for (what, remedy), files in kinds.items():
-        console.print()
-        for file in files:  # names stay whole, to be copied
-            console.print(Text(printable(file), style="bold"), soft_wrap=True)
-        console.print(Text(indented(printable(what), console.width), style="red"), soft_wrap=True)
-        console.print(Text(indented(printable(f"-> {remedy}"), console.width)), soft_wrap=True)
-    console.print()
-    console.print(f"{len(problems)} problem{'s' if len(problems) > 1 else ''} found.", style="bold red")
-
-
-def indented(text: str, width: int) -> str:
-    """The text in lines that fit `width`, set in by four; long words such as paths stay whole."""
-    margin = " " * 4
-    return textwrap.fill(
-        text,
-        width,
-        initial_indent=margin,
-        subsequent_indent=margin,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )

@@ -32,26 +32,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from recoseg import config as configs
-    from recoseg.builders.runs import new_run
-    from recoseg.cli.report import write_report
-    from recoseg.cli.terminal import new_console
+    from recoseg.cli.terminal import new_console, told_progress
+    from recoseg.runs.pages import write_report
+    from recoseg.runs.start import new_run
 
     console = new_console()
     out = Path(arguments.out) if arguments.out else free_path(Path("runs/demo"))
-    compared = compared_runs(configs.load("demo", arguments.settings).train.iterations)
+    compared = _compared_runs(configs.load("demo", arguments.settings).train.iterations)
     runs = []
     for number, (name, words) in enumerate(compared.items(), 1):
         console.print(f"{number} of {len(compared)}: {name}", style="bold")
         trainer = new_run(configs.load("demo", [*words, *arguments.settings]), out / name)
         trainer.run(console)
         runs.append(trainer.folder.path)
-    page = write_report(runs, out / "index.html", title="recoseg demo", console=console, trust=True)
+    page = write_report(
+        runs, out / "index.html", title="recoseg demo", progress_of=told_progress(stderr=False), trust=True
+    )
     print_table(runs, console)
     console.print(f"done; open the page: {page.resolve().as_uri()}", soft_wrap=True)
     return 0
 
 
-def compared_runs(iterations: int) -> dict[str, list[str]]:
+def _compared_runs(iterations: int) -> dict[str, list[str]]:
     """Names and settings: the same labelled images, steps and labelled crops a step for all of them.
 
     Where unlabelled images are used, the first quarter of the iterations has labels alone.
@@ -69,8 +71,8 @@ def print_table(runs: list[Path], console: Console) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from recoseg.report.numbers import percent, points
-    from recoseg.train.run_folder import RunFolder
+    from recoseg.runs.run_folder import RunFolder
+    from recoseg.text import percent, points
 
     table = Table("run", "mean IoU", "difference", "accuracy", box=SIMPLE_HEAD)
     last = [RunFolder(path).read_metrics()[-1] for path in runs]

@@ -10,23 +10,30 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recoseg.cli.check import percent, progress_of
-from recoseg.cli.dataset_words import USAGE, add_dataset, data_settings
-from recoseg.cli.split import add_workers, require_workers, require_writable, summary
+from recoseg.cli.arguments import (
+    USAGE,
+    add_dataset,
+    add_workers,
+    data_settings,
+    require_workers,
+    require_writable,
+)
+from recoseg.cli.data_tables import draw_partial, labelled, split_summary
+from recoseg.cli.terminal import progress_of
 from recoseg.errors import UserError
-from recoseg.words import printable
+from recoseg.text import percent_of_pixels, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from recoseg.data.base import Dataset
+    from recoseg.data.dataset import Dataset
     from recoseg.splits.class_index import ClassCounter, ClassIndex
-    from recoseg.splits.split_file import LabelSplit
+    from recoseg.splits.label_split import LabelSplit
 
 TAKES_SETTINGS = True
 SAVES_MEMORY = "fewer processes need less: --workers 1"
-OPTIONS = ("--dataset", "--split", "--picture", "--image", "--force", "--workers")
+_OPTIONS = ("--dataset", "--split", "--picture", "--image", "--force", "--workers")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,10 +50,10 @@ def run(arguments: argparse.Namespace) -> int:
     from recoseg import config as configs
     from recoseg.builders.data import build_dataset, class_counter
     from recoseg.cli.terminal import new_console
-    from recoseg.splits.split_file import LabelSplit
+    from recoseg.splits.label_split import LabelSplit
 
-    settings = data_settings(arguments, OPTIONS)
-    require_useful(arguments)
+    settings = data_settings(arguments, _OPTIONS)
+    _require_useful(arguments)
     dataset = build_dataset(configs.load(None, settings).data)
     split = LabelSplit.load(Path(arguments.split)) if arguments.split else None
     if split:
@@ -54,19 +61,19 @@ def run(arguments: argparse.Namespace) -> int:
     console = new_console()
     with progress_of(new_console(stderr=True), doing="reading labels") as progress:
         counter = class_counter(num_workers=arguments.workers, progress=progress)
-        table = split_table(dataset, split, counter) if split else dataset_table(dataset, counter)
+        table = _split_table(dataset, split, counter) if split else _dataset_table(dataset, counter)
         if arguments.picture:
-            draw(Path(arguments.picture), dataset, split, counter, arguments.image)
+            draw_partial(Path(arguments.picture), dataset, split, counter, arguments.image)
     show_subsets(dataset, console)
     if split:
-        console.print(printable(f"split: {summary(split)}"))
+        console.print(printable(f"split: {split_summary(split)}"))
     console.print(table)
     if arguments.picture:
         console.print(printable(f"picture: {arguments.picture}"), soft_wrap=True)
     return 0
 
 
-def require_useful(arguments: argparse.Namespace) -> None:
+def _require_useful(arguments: argparse.Namespace) -> None:
     """What can be said of the options before any file is read."""
     from recoseg.figures.sheet import require_ending
 
@@ -79,12 +86,8 @@ def require_useful(arguments: argparse.Namespace) -> None:
         require_writable(Path(arguments.picture), force=arguments.force, option="--picture")
 
 
-def labelled(dataset: Dataset, subset: str) -> list[str]:
-    return [key for key in dataset.keys(subset) if dataset.has_labels(key)]
-
-
 def show_subsets(dataset: Dataset, console: Console) -> None:
-    from recoseg.data.base import SUBSETS
+    from recoseg.data.dataset import SUBSETS
 
     console.print(f"{dataset.name}: {len(dataset.classes)} classes")
     for subset in SUBSETS:
@@ -93,9 +96,9 @@ def show_subsets(dataset: Dataset, console: Console) -> None:
             console.print(f"{subset}: {len(dataset.keys(subset))} images, {num_labelled} with labels")
 
 
-def dataset_table(dataset: Dataset, counter: ClassCounter) -> Table:
+def _dataset_table(dataset: Dataset, counter: ClassCounter) -> Table:
     """A row a class: its share of the training pixels, and its images in each subset."""
-    from recoseg.data.base import SUBSETS
+    from recoseg.data.dataset import SUBSETS
 
     keys = {subset: labelled(dataset, subset) for subset in SUBSETS if dataset.keys(subset)}
     index = counter(dataset, list(dict.fromkeys(key for some in keys.values() for key in some)))
@@ -105,9 +108,9 @@ def dataset_table(dataset: Dataset, counter: ClassCounter) -> Table:
     return class_table(dataset, columns)
 
 
-def split_table(dataset: Dataset, split: LabelSplit, counter: ClassCounter) -> Table:
+def _split_table(dataset: Dataset, split: LabelSplit, counter: ClassCounter) -> Table:
     """A row a class: its pixels and images among all training labels, and among those that may be seen."""
-    from recoseg.splits.visible import VisibleLabels
+    from recoseg.splits.label_split import VisibleLabels
 
     index = counter(dataset, labelled(dataset, "train"))
     visible = index.of(split.labelled)
@@ -119,8 +122,8 @@ def split_table(dataset: Dataset, split: LabelSplit, counter: ClassCounter) -> T
         {
             "pixels": shares(index),
             "images": numbers((index.pixels > 0).sum(0).tolist()),
-            "seen\npixels": [*(percent(float(share)) for share in seen / max(seen.sum(), 1)), ""],
-            "of its\npixels": [*(percent(float(share)) for share in seen / there), ""],
+            "seen\npixels": [*(percent_of_pixels(float(share)) for share in seen / max(seen.sum(), 1)), ""],
+            "of its\npixels": [*(percent_of_pixels(float(share)) for share in seen / there), ""],
             "seen\nimages": [*numbers(visible.presence.sum(0).tolist()), ""],
         },
     )
@@ -129,7 +132,7 @@ def split_table(dataset: Dataset, split: LabelSplit, counter: ClassCounter) -> T
 def shares(index: ClassIndex) -> list[str]:
     """The share of each class, and of void, among all pixels of the index."""
     pixels = index.pixels.sum(0)
-    return [percent(float(share)) for share in pixels / max(pixels.sum(), 1)]
+    return [percent_of_pixels(float(share)) for share in pixels / max(pixels.sum(), 1)]
 
 
 def numbers(counts: list[int]) -> list[str]:
@@ -148,22 +151,3 @@ def class_table(dataset: Dataset, columns: dict[str, list[str]]) -> Table:
         cells = [values[number] for values in columns.values()]
         table.add_row(index, Text(printable(name), overflow="fold"), *cells)
     return table
-
-
-def draw(
-    path: Path, dataset: Dataset, split: LabelSplit | None, counter: ClassCounter, key: str | None
-) -> None:
-    """The figure of partial labels, of the image `key` or of one that shows most classes."""
-    from recoseg.figures.partial_labels import draw_partial_labels
-    from recoseg.splits.few_pixels import draw_points
-
-    keys = split.labelled if split else tuple(labelled(dataset, "train"))
-    if key is None:
-        index = counter(dataset, labelled(dataset, "train")).of(keys)
-        key = index.keys[int(index.presence.sum(1).argmax())]
-    elif key not in keys:
-        raise UserError(f"--image {key}: no labelled training image has this key")
-    labels = dataset.labels(key).numpy()
-    points = split.points.get(key) if split else None
-    points = points or draw_points(labels, key=key, seed=0)
-    draw_partial_labels(path, labels, points, dataset.classes, used=split.pixels if split else None)

@@ -9,26 +9,32 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-from dataclasses import fields
+import textwrap
+from collections.abc import Iterator
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recoseg.cli.run_words import add_trust_argument
+from recoseg.cli.arguments import add_trust_argument
 from recoseg.errors import UserError
-from recoseg.lookup import did_you_mean
-from recoseg.words import printable
+from recoseg.text import DASH, did_you_mean, hundredths, percent, printable
 
 if TYPE_CHECKING:
-    from recoseg.builders.evaluation import Exam
-    from recoseg.evaluate.boundary import BoundaryRule
-    from recoseg.evaluate.distance import Distance
+    from rich.console import Console
+    from rich.table import Table
+
+    from recoseg.evaluate.boundary import BoundaryRule, Distance
     from recoseg.evaluate.protocol import Protocol
+    from recoseg.evaluate.scores import Scores
+    from recoseg.evaluate.scores_file import Evaluation
+    from recoseg.runs.run import Run
+
 
 TAKES_SETTINGS = True
 KEEPS_MEMORY = True
 SAVES_MEMORY = "large images need less in parts: --window 512"
 MOST_LETTERS = 40  # of the data's name in that of a file
-BOUNDARY_OPTIONS = ("dilation", "tolerance", "band")
+_BOUNDARY_OPTIONS = ("dilation", "tolerance", "band")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,30 +74,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from recoseg.builders.evaluation import build_exam
-    from recoseg.cli.check import progress_of
-    from recoseg.cli.score_table import show
-    from recoseg.cli.split import require_writable
-    from recoseg.cli.terminal import new_console
-    from recoseg.train.run_folder import RunFolder
+    from recoseg.cli.arguments import require_writable
+    from recoseg.cli.evaluate import show
+    from recoseg.cli.terminal import new_console, progress_of
+    from recoseg.runs.run import Run, require_subset
+    from recoseg.runs.run_folder import RunFolder
 
-    words = data_words(arguments)
-    protocol, rule = chosen_protocol(arguments), chosen_rule(arguments)
+    words = _data_words(arguments)
+    protocol, rule = _chosen_protocol(arguments), _chosen_rule(arguments)
     if arguments.out:
         require_writable(Path(arguments.out), force=arguments.force)
     elif arguments.force:
         raise UserError("--force has no effect without --out")
     folder = RunFolder.open(Path(arguments.run_folder))
-    exam = build_exam(
-        folder,
-        weights=arguments.weights,
-        data_words=words,
-        subset=arguments.subset,
-        trust=arguments.trust,
-    )
+    require_subset(arguments.subset)
+    opened = Run.open(folder, weights=arguments.weights, trust=arguments.trust).with_data(words)
     with progress_of(new_console(stderr=True), doing="evaluating", did="evaluated") as progress:
-        evaluation = exam.taken(protocol, rule, progress=progress)
-    out = Path(arguments.out) if arguments.out else folder.evaluations / file_name(exam, protocol, rule)
+        evaluation = opened.evaluate(arguments.subset, protocol, rule, progress=progress)
+    out = (
+        Path(arguments.out)
+        if arguments.out
+        else folder.evaluations / file_name(opened, arguments.subset, protocol, rule)
+    )
     console = new_console()
     show(evaluation, console, run=folder.path)  # first: what was computed shall be seen in any case
     try:
@@ -103,20 +107,20 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def data_words(arguments: argparse.Namespace) -> list[str]:
+def _data_words(arguments: argparse.Namespace) -> list[str]:
     """The settings of other data; nothing else of a config may be set here."""
     for word in arguments.settings:
         name = word.partition("=")[0]
         if word.startswith("-") and not name.startswith("--data."):
-            options = [f"--{option}" for option in vars(arguments) if option not in NO_OPTIONS]
+            options = [f"--{option}" for option in vars(arguments) if option not in _NO_OPTIONS]
             raise UserError(f"unexpected argument {name!r}{did_you_mean(name, options)}")
     return [*([f"--data={arguments.data}"] if arguments.data else []), *arguments.settings]
 
 
-NO_OPTIONS = ("run", "run_folder", "settings", "takes_settings", "keeps_memory")
+_NO_OPTIONS = ("run", "run_folder", "settings", "takes_settings", "keeps_memory")
 
 
-def chosen_protocol(arguments: argparse.Namespace) -> Protocol:
+def _chosen_protocol(arguments: argparse.Namespace) -> Protocol:
     from recoseg.evaluate.protocol import Protocol
 
     if arguments.overlap is not None and arguments.window is None:
@@ -126,11 +130,10 @@ def chosen_protocol(arguments: argparse.Namespace) -> Protocol:
     return Protocol(**{name: value for name, value in given.items() if value is not None})
 
 
-def chosen_rule(arguments: argparse.Namespace) -> BoundaryRule | None:
-    from recoseg.evaluate.boundary import BoundaryRule
-    from recoseg.evaluate.distance import Distance
+def _chosen_rule(arguments: argparse.Namespace) -> BoundaryRule | None:
+    from recoseg.evaluate.boundary import BoundaryRule, Distance
 
-    given = {name: text for name in BOUNDARY_OPTIONS if (text := getattr(arguments, name)) is not None}
+    given = {name: text for name in _BOUNDARY_OPTIONS if (text := getattr(arguments, name)) is not None}
     if arguments.boundary is False:
         for name in given:
             raise UserError(f"--{name} has no effect with --no-boundary")
@@ -144,15 +147,17 @@ def chosen_rule(arguments: argparse.Namespace) -> BoundaryRule | None:
     return BoundaryRule(**distances)
 
 
-def file_name(exam: Exam, protocol: Protocol, rule: BoundaryRule | None) -> str:
+def file_name(run: Run, subset: str, protocol: Protocol, rule: BoundaryRule | None) -> str:
     """SUBSET.json; whatever is not the default is in the name, so that other figures are not written over."""
+    from recoseg.config.load import load
     from recoseg.evaluate.boundary import BoundaryRule
     from recoseg.evaluate.protocol import Protocol
 
-    parts = [exam.subset, *(["best"] if exam.weights == "best" else [])]
-    if exam.is_other_data:
-        digest = hashlib.sha256(json.dumps(exam.data, sort_keys=True).encode()).hexdigest()[:8]
-        parts.append(f"{Path(exam.data.get('root', exam.dataset.name)).name[:MOST_LETTERS]}-{digest}")
+    parts = [subset, *(["best"] if run.weights == "best" else [])]
+    data = asdict(run.config.data)
+    if data != asdict(load(run.folder.config).data):  # than the run was trained with
+        digest = hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:8]
+        parts.append(f"{Path(data.get('root', run.dataset.name)).name[:MOST_LETTERS]}-{digest}")
     parts += differing(protocol, Protocol())
     parts += differing(rule, BoundaryRule()) if rule else ["no-boundary"]
     return "_".join(parts) + ".json"
@@ -172,3 +177,101 @@ def differing(chosen: Protocol | BoundaryRule, usual: Protocol | BoundaryRule) -
 
 def as_word(value: int | float | Distance) -> str:
     return f"{value:.4g}" if isinstance(value, int | float) else value.as_word().replace("%", "pct")
+
+
+_NUM_PAIRS = 5
+LINES = "\n".join(["    ", "    ", " ── ", "    ", " ── ", "    ", "    ", "    "]) + "\n"
+"""A rule below the head and one above the means, nothing else."""
+
+
+def show(evaluation: Evaluation, console: Console, *, run: Path) -> None:
+    about = evaluation.about
+    images = f"{about['num_images']:,} image{'' if about['num_images'] == 1 else 's'}"
+    for line in (
+        f"run:      {run}, {about['weights']} weights, iteration {about['iteration']}",
+        f"data:     {about['data'].get('root', about['data']['name'])}, {about['subset']}, {images}",
+        f"protocol: {about['protocol']}",
+    ):
+        console.print(printable(line), soft_wrap=True)
+    console.print()
+    console.print(class_table(evaluation))
+    console.print()
+    for text in notes(evaluation):
+        console.print(textwrap.fill(printable(text), console.width), soft_wrap=True)
+    pairs = confused_pairs(evaluation.scores, evaluation.class_names)
+    if pairs:
+        console.print("Most confused:")
+        console.print(pairs)
+
+
+def notes(evaluation: Evaluation) -> Iterator[str]:
+    """What the figures mean, and why there are dashes."""
+    from recoseg.evaluate import METRICS
+    from recoseg.evaluate.boundary import Distance
+
+    scores, names = evaluation.scores, evaluation.class_names
+    measured = [METRICS[name].told(result) for name, result in scores.metrics.items() if name in METRICS]
+    told = "".join(f" {name}: {value}." for name, value in measured)
+    yield f"In per cent. Pixel accuracy: {hundredths(scores.accuracy)}.{told}"
+    if scores.boundary is not None:
+        far = {name: Distance.parse(word) for name, word in evaluation.about["boundary_rule"].items()}
+        yield (
+            f"Boundary IoU counts bands of {far['dilation']}, boundary F forgives contours that are off by "
+            f"{far['tolerance']}, and the IoU near contours counts what is within {far['band']} of true ones."
+        )
+    is_true = (scores.confusion.sum(1) > 0).tolist()
+    is_absent = scores.iou.isnan().tolist()
+    absent = [name for name, missing in zip(names, is_absent, strict=True) if missing]
+    if absent:
+        yield f"{DASH} Left out of the means, since no pixel is or was called so: {', '.join(absent)}."
+    false = [name for name, a, b in zip(names, is_true, is_absent, strict=True) if not a and not b]
+    if false:
+        yield f"No pixel is, but some were called: {', '.join(false)}. Their IoU is 0."
+
+
+def class_table(evaluation: Evaluation) -> Table:
+    """IoU and accuracy, and what was counted at boundaries."""
+    from rich.box import Box
+    from rich.table import Table
+    from rich.text import Text
+
+    scores, boundary = evaluation.scores, evaluation.scores.boundary
+    columns = {
+        "IoU": (scores.iou.tolist(), scores.mean_iou),
+        "accuracy": (scores.class_accuracy.tolist(), scores.mean_accuracy),
+    }
+    if boundary is not None:
+        columns["boundary\nIoU"] = (boundary.iou.tolist(), boundary.mean_iou)
+        columns["boundary\nF"] = (boundary.f_score.tolist(), boundary.mean_f_score)
+        columns["near\nIoU"] = (boundary.near.iou.tolist(), boundary.near.mean_iou)
+    table = Table(box=Box(LINES), show_edge=False, header_style="bold", pad_edge=False)
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("class")
+    for name in columns:
+        table.add_column(name, justify="right", no_wrap=True)
+    for number, name in enumerate(evaluation.class_names):
+        row = [hundredths(values[number]) for values, _ in columns.values()]
+        table.add_row(str(number), Text(printable(name), overflow="fold"), *row)
+    table.add_section()
+    table.add_row("", "mean", *(hundredths(mean) for _, mean in columns.values()), style="bold")
+    return table
+
+
+def confused_pairs(scores: Scores, names: tuple[str, ...]) -> Table | None:
+    """The largest shares of a true class that were called another."""
+    from rich.table import Table
+    from rich.text import Text
+
+    wrong = scores.confusion - scores.confusion.diagonal().diag()
+    share = (wrong / scores.confusion.sum(1, keepdim=True)).nan_to_num()  # (K, K)
+    table = Table.grid(padding=(0, 1), pad_edge=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_column(justify="right", no_wrap=True)
+    largest = share.flatten().topk(min(_NUM_PAIRS, share.numel()))
+    for value, cell in zip(largest.values.tolist(), largest.indices.tolist(), strict=True):
+        true, called = divmod(cell, len(names))
+        if value > 0:
+            text = Text(printable(f"of {names[true]} is called {names[called]}"))
+            table.add_row(percent(value, sign=" %"), text, f"{int(wrong[true, called]):,} pixels")
+    return table if table.row_count else None

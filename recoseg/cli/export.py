@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recoseg.cli.run_words import add_trust_argument
+from recoseg.cli.arguments import add_trust_argument
 from recoseg.errors import UserError
-from recoseg.words import printable, shortened
+from recoseg.text import printable, shortened
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from recoseg.config import RunConfig
-    from recoseg.export.check import Difference
+    from recoseg.export.deployable import Difference
 
-NUM_REAL_IMAGES = 4
-LARGEST_SIDE = 16_384
+_NUM_REAL_IMAGES = 4
+_LARGEST_SIDE = 16_384
 
 SAVES_MEMORY = "a size of its own needs less: --size 256x256"
 
@@ -36,29 +36,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from recoseg.builders.load import trained_network
     from recoseg.cli.main import version
-    from recoseg.export.check import compare, random_images
-    from recoseg.export.deployable import About, Deployable
+    from recoseg.export.deployable import About, Deployable, compare, random_images
     from recoseg.export.formats import FORMATS
     from recoseg.files import write_whole
-    from recoseg.train.run_folder import RunFolder
+    from recoseg.runs.run import Run
+    from recoseg.runs.run_folder import RunFolder
 
-    chosen, size = FORMATS[arguments.format], parse_size(arguments.size)
+    chosen, size = FORMATS[arguments.format], _parse_size(arguments.size)
     folder = RunFolder.open(Path(arguments.folder))
     path = Path(arguments.out) if arguments.out else folder.path / f"model{chosen.ending}"
     if path.suffix != chosen.ending:
         raise UserError(f"--out: got {path.name}, needs a name that ends in {chosen.ending}")
     if path.exists() and not arguments.force:
         raise UserError(f"{path} exists: give --force to replace it, or another --out")
-    trained = trained_network(folder, weights=arguments.weights, trust=arguments.trust)
+    trained = Run.open(folder, weights=arguments.weights, trust=arguments.trust)
     print(f"exporting {printable(str(folder.path))}: this may take a minute", flush=True)
     network = Deployable(trained.network)
     content = chosen.write(network, About(trained.classes, trained.iteration, version()), size)
 
     exported = chosen.run(content)
     on_noise = compare(network, exported, random_images(size))
-    on_images = compare(network, exported, real_images(trained.config, size))
+    on_images = compare(network, exported, _real_images(trained.config, size))
     for difference in (on_noise, on_images):
         if not difference.is_small:
             raise UserError(
@@ -83,33 +82,33 @@ def told(difference: Difference) -> str:
     return f"largest difference {difference.largest:.0e}, logits to {difference.largest_logit:.3g}{other}"
 
 
-def parse_size(text: str | None) -> tuple[int, int] | None:
+def _parse_size(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
     height, _, width = text.partition("x")
     if not all(
-        side.isdecimal() and len(side) < 6 and 1 <= int(side) <= LARGEST_SIDE for side in (height, width)
+        side.isdecimal() and len(side) < 6 and 1 <= int(side) <= _LARGEST_SIDE for side in (height, width)
     ):
         raise UserError(
             f"--size: got {shortened(repr(text))}, needs HEIGHTxWIDTH in pixels such as 512x1024, up to "
-            f"{LARGEST_SIDE} each"
+            f"{_LARGEST_SIDE} each"
         )
     return int(height), int(width)
 
 
-def real_images(config: RunConfig, size: tuple[int, int] | None) -> Iterator[Tensor]:
+def _real_images(config: RunConfig, size: tuple[int, int] | None) -> Iterator[Tensor]:
     """Some validation images (1, 3, H, W), brought to `size`; none where the data is not here."""
     from recoseg.builders.data import build_dataset, val_keys
     from recoseg.evaluate.protocol import SMALLEST_SIDE
     from recoseg.models.layers import resize
-    from recoseg.report.pictures import spread
+    from recoseg.report.run_view import spread
 
     try:
         dataset = build_dataset(config.data)
         keys = val_keys(dataset)
     except UserError:
         return
-    for key in spread(keys, NUM_REAL_IMAGES):
+    for key in spread(keys, _NUM_REAL_IMAGES):
         image = dataset.image(key)[None]
         height, width = size or (max(SMALLEST_SIDE, side) for side in image.shape[2:])
         yield resize(image.float(), (height, width)).round_().byte()

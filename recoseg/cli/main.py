@@ -15,8 +15,7 @@ from typing import NoReturn
 
 from recoseg.errors import UserError, is_shortage
 from recoseg.kept_memory import keep_freed_memory
-from recoseg.lookup import did_you_mean
-from recoseg.words import is_text, printable, shortened
+from recoseg.text import did_you_mean, is_text, printable, shortened
 
 COMMANDS = {
     "demo": "recoseg.cli.demo",
@@ -40,7 +39,7 @@ does one step after another, which need the same memory; `SAVES_MEMORY` says wha
 These modules import nothing heavy at their top, so that help answers at once.
 """
 
-USER_ERRNOS = {
+_USER_ERRNOS = {
     errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOENT, errno.ENOTDIR,
     errno.EISDIR, errno.ENAMETOOLONG, errno.EMFILE, errno.EFBIG, errno.EIO, errno.ELOOP, errno.ENXIO,
     errno.EEXIST,
@@ -48,14 +47,14 @@ USER_ERRNOS = {
 """Troubles with files that a user can mend: no permission, no space, no such folder, links in a circle."""
 
 
-class Parser(argparse.ArgumentParser):
+class _Parser(argparse.ArgumentParser):
     """argparse, with our one-line errors and no abbreviations of options."""
 
     def error(self, message: str) -> NoReturn:
         raise UserError(f"{shortened(message, 300)}; see {self.prog} --help")
 
 
-class Help(argparse.HelpFormatter):
+class _Help(argparse.HelpFormatter):
     """argparse's own, with room for the names of commands: it measures them before it indents them."""
 
     def add_argument(self, action: argparse.Action) -> None:
@@ -68,9 +67,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
-    adapt_to_terminal()
+    _adapt_to_terminal()
     try:
-        code = dispatch(words, own_process=argv is None)
+        code = _dispatch(words, own_process=argv is None)
         sys.stdout.flush()  # now, not when Python ends, where a disk that is full would be a traceback
         return code
     except KeyboardInterrupt as interrupt:
@@ -80,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.close()  # whoever read our output has gone: nothing to say, nobody to say it to
         return 1
     except (UserError, OSError, RuntimeError, MemoryError) as error:
-        if isinstance(error, OSError) and error.filename is None and output_is_broken():
+        if isinstance(error, OSError) and error.filename is None and _output_is_broken():
             error.filename = "output"
         told = one_line(error, words)
         if debug or told is None:
@@ -89,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
 
 
-def adapt_to_terminal() -> None:
+def _adapt_to_terminal() -> None:
     """Whatever it says of itself, there is room for text, and a letter that it cannot show is no error."""
     columns = os.environ.get("COLUMNS")
     if columns is not None and not (columns.isdecimal() and int(columns)):
@@ -99,7 +98,7 @@ def adapt_to_terminal() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def output_is_broken() -> bool:
+def _output_is_broken() -> bool:
     """Whether there is no writing to the output; it is given up then, lest Python try again when it ends."""
     try:
         sys.stdout.flush()
@@ -110,25 +109,25 @@ def output_is_broken() -> bool:
         return True
 
 
-def dispatch(words: list[str], *, own_process: bool) -> int:
+def _dispatch(words: list[str], *, own_process: bool) -> int:
     for word in words:
         if not is_text(word):
             raise UserError(f"{word!r} is not UTF-8 text: rename what it names")
-    parser = Parser(
+    parser = _Parser(
         prog="recoseg",
         description="Semantic segmentation from very few labels.",
         epilog="recoseg COMMAND --help tells more. --debug shows the whole traceback of an error.",
         allow_abbrev=False,
-        formatter_class=Help,
+        formatter_class=_Help,
     )
     parser.add_argument("--version", action="version", version=version())
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
     if words and not words[0].startswith("-") and words[0] not in COMMANDS:
         raise UserError(f"unknown command {words[0]!r}{did_you_mean(words[0], COMMANDS)}")
     for name, path in COMMANDS.items():
         module = importlib.import_module(path)
         if words[:1] == [name]:
-            require_known_kind(words, getattr(module, "KINDS", {}))
+            _require_known_subcommand(words, getattr(module, "SUBCOMMANDS", {}))
         about = summary(module)
         command = commands.add_parser(
             name,
@@ -153,10 +152,10 @@ def dispatch(words: list[str], *, own_process: bool) -> int:
     return code
 
 
-def require_known_kind(words: Sequence[str], kinds: Mapping[str, str]) -> None:
-    """A command may have commands of its own, in a table KINDS."""
-    if kinds and len(words) > 1 and not words[1].startswith("-") and words[1] not in kinds:
-        raise UserError(f"unknown {words[0]} {words[1]!r}{did_you_mean(words[1], kinds)}")
+def _require_known_subcommand(words: Sequence[str], known: Mapping[str, object]) -> None:
+    """A command may have commands of its own, in a table SUBCOMMANDS."""
+    if known and len(words) > 1 and not words[1].startswith("-") and words[1] not in known:
+        raise UserError(f"unknown {words[0]} {words[1]!r}{did_you_mean(words[1], known)}")
 
 
 def summary(module: ModuleType) -> str:
@@ -185,7 +184,7 @@ def one_line(error: BaseException, words: Sequence[str] = ()) -> str | None:
         )
     if isinstance(error, UserError):
         return printable(" ".join(str(error).split()))
-    if isinstance(error, OSError) and error.errno in USER_ERRNOS:
+    if isinstance(error, OSError) and error.errno in _USER_ERRNOS:
         where = f"{error.filename}: " if error.filename else ""
         return printable(f"{where}{error.strerror}")
     return None

@@ -6,51 +6,64 @@ recoseg picture KIND --help tells more of each.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from recoseg.cli.kinds import added_kinds
+from recoseg.cli.network_pictures import (
+    add_predictions_arguments,
+    add_queries_arguments,
+    add_relations_arguments,
+    draw_predictions_of,
+    draw_queries_of,
+    draw_relations_of,
+)
+from recoseg.cli.subcommands import Subcommand, added_subcommands
 from recoseg.errors import UserError
-from recoseg.words import printable
+from recoseg.runs.run_folder import run_names
+from recoseg.text import printable
 
-KINDS = {
-    "relations": "recoseg.cli.picture_kinds.relations",
-    "queries": "recoseg.cli.picture_kinds.queries",
-    "predictions": "recoseg.cli.picture_kinds.predictions",
-    "labels": "recoseg.cli.picture_kinds.labels",
-    "curves": "recoseg.cli.picture_kinds.curves",
-}
-"""name -> module: its docstring is its help, and it has `add_arguments(parser)`, `draw(arguments, out)` and
-`BESIDE`, endings of other files that it writes beside the picture."""
+if TYPE_CHECKING:
+    from recoseg.figures.line_charts import Chart
+    from recoseg.train.log_curves import Log
 
 KEEPS_MEMORY = True
 SAVES_MEMORY = "fewer or smaller images, and runs one by one, need less"
 
 
+@dataclass(frozen=True)
+class _PictureKind(Subcommand):
+    """`run(arguments, out)` draws it; `beside` are endings of other files that it writes beside it."""
+
+    beside: tuple[str, ...] = ()
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    for name, module, kind in added_kinds(parser, KINDS, metavar="KIND"):
-        kind.add_argument("runs", metavar="RUN", nargs="+", help="run folders")
-        kind.add_argument(
+    for name, kind, subparser in added_subcommands(parser, SUBCOMMANDS, metavar="KIND"):
+        subparser.add_argument("runs", metavar="RUN", nargs="+", help="run folders")
+        subparser.add_argument(
             "--out",
             metavar="FILE",
             help=f"a .png, .svg or .pdf to write (default: pictures/{name}.png in the first run)",
         )
-        kind.add_argument("--force", action="store_true", help="write over an existing file")
-        module.add_arguments(kind)
-        kind.set_defaults(kind=name, draw=module.draw, beside=module.BESIDE)
+        subparser.add_argument("--force", action="store_true", help="write over an existing file")
+        kind.add_arguments(subparser)
+        subparser.set_defaults(kind=name, draw=kind.run, beside=kind.beside)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    out = where(arguments)
+    out = _where(arguments)
     arguments.draw(arguments, out)
     print(f"picture: {printable(str(out))}")
     return 0
 
 
-def where(arguments: argparse.Namespace) -> Path:
+def _where(arguments: argparse.Namespace) -> Path:
     """The file to draw into; what can be wrong with it is said before any work is done."""
-    from recoseg.cli.split import require_writable
+    from recoseg.cli.arguments import require_writable
     from recoseg.figures.sheet import require_ending
-    from recoseg.train.run_folder import RunFolder
+    from recoseg.runs.run_folder import RunFolder
 
     first = RunFolder.open(Path(arguments.runs[0]))
     if arguments.out is None:
@@ -64,3 +77,77 @@ def where(arguments: argparse.Namespace) -> Path:
     for file in (out, *(out.with_suffix(ending) for ending in arguments.beside)):
         require_writable(file, force=arguments.force)
     return out
+
+
+def _add_labels_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--image", metavar="KEY", help="the image (default: one with most classes)")
+
+
+def _draw_labels_of(arguments: argparse.Namespace, out: Path) -> None:
+    """Show an image with partial labels: 1 pixel, 1 %, 5 %, 25 % of each class.
+
+    One labelled training image of the run's split, with that much of each class labelled. Needs no weights.
+    """
+    from recoseg.builders.data import build_dataset, class_counter
+    from recoseg.cli.data_tables import draw_partial as draw_labels
+    from recoseg.cli.terminal import new_console, progress_of
+    from recoseg.config.load import load
+    from recoseg.runs.run_folder import RunFolder
+    from recoseg.splits.label_split import LabelSplit
+
+    if len(arguments.runs) > 1:
+        raise UserError(f"labels are those of one run, and {len(arguments.runs)} are given")
+    folder = RunFolder.open(Path(arguments.runs[0]))
+    dataset, split = build_dataset(load(folder.config).data), LabelSplit.load(folder.split)
+    split.check_fits(dataset)
+    with progress_of(new_console(stderr=True), doing="reading labels") as progress:
+        draw_labels(out, dataset, split, class_counter(progress=progress), arguments.image)
+
+
+def _draw_curves_of(arguments: argparse.Namespace, out: Path) -> None:
+    """Show scores and parts of the loss over iterations, all runs in each chart.
+
+    Read from the logs of the runs: they need no weights, and may be of different data. Long curves are drawn
+    through means of neighbours.
+    """
+    from recoseg.figures.line_charts import draw_curves
+    from recoseg.runs.run_folder import RunFolder
+
+    folders = [RunFolder.open(Path(path)) for path in arguments.runs]
+    metrics = [folder.read_metrics() for folder in folders]
+    losses = [folder.read_losses() for folder in folders]
+    charts = [chart for chart in _charts_of(metrics, losses) if any(chart.lines)]
+    if not charts:
+        raise UserError("nothing is logged yet: train to the first lines of losses.jsonl")
+    draw_curves(out, run_names(arguments.runs), charts)
+
+
+def _charts_of(metrics: Sequence[Log], losses: Sequence[Log]) -> list[Chart]:
+    """Scores first, then the loss and, if there are several, its parts, then how well the contrast ranks."""
+    from recoseg.figures.line_charts import Chart
+    from recoseg.train.log_curves import curve, loss_parts, stats, thinned
+
+    def chart(title: str, logs: Sequence[Log], name: str, *, percent: bool = False) -> Chart:
+        return Chart(title, [thinned(curve(log, name)) for log in logs], percent=percent)
+
+    return [
+        chart("Mean IoU", metrics, "mean_iou", percent=True),
+        chart("Pixel accuracy", metrics, "accuracy", percent=True),
+        chart("Loss", losses, "loss"),
+        *(chart(f"Loss: {part}", losses, part) for part in loss_parts(losses)),
+        chart(
+            "Contrast: positive key ranked first",
+            [stats(log) for log in losses],
+            "contrast_accuracy",
+            percent=True,
+        ),
+    ]
+
+
+SUBCOMMANDS = {
+    "relations": _PictureKind(draw_relations_of, add_relations_arguments, beside=(".json",)),
+    "queries": _PictureKind(draw_queries_of, add_queries_arguments),
+    "predictions": _PictureKind(draw_predictions_of, add_predictions_arguments),
+    "labels": _PictureKind(_draw_labels_of, _add_labels_arguments),
+    "curves": _PictureKind(_draw_curves_of),
+}

@@ -24,8 +24,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recoseg.cli.run_words import add_trust_argument
-from recoseg.words import printable
+from recoseg.cli.arguments import add_trust_argument
+from recoseg.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -84,12 +84,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """1 if any image could not be read."""
-    from recoseg.builders.load import load, weights_file
     from recoseg.cli.terminal import new_console
     from recoseg.files import digest
     from recoseg.predict.image_list import find_images
     from recoseg.predict.output_folder import OutputFolder
-    from recoseg.train.run_folder import RunFolder
+    from recoseg.runs.run import load, weights_file
+    from recoseg.runs.run_folder import RunFolder
 
     output = OutputFolder(
         path=Path(arguments.out),
@@ -110,7 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     made_by = {
         "weights": digest(weights_file(RunFolder.open(Path(arguments.run_folder)), arguments.weights)),
-        "looks": predictor.looks.name(len(predictor.classes)),
+        "looks": predictor.protocol.name(len(predictor.classes)),
     }
     todo = output.prepare(
         images, predictor.classes, made_by, resume=arguments.resume, overwrite=arguments.force
@@ -123,10 +123,10 @@ def run(arguments: argparse.Namespace) -> int:
     if not todo:
         print("nothing is left to do")
         return 0
-    return predict_and_tell(predictor, todo, output, new_console(stderr=True))
+    return _predict_and_tell(predictor, todo, output, new_console(stderr=True))
 
 
-def predict_and_tell(
+def _predict_and_tell(
     predictor: Predictor, images: Sequence[ImageFile], output: OutputFolder, console: Console
 ) -> int:
     from rich.text import Text

@@ -12,14 +12,15 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recoseg.cli.split import require_workers
+from recoseg.cli.arguments import require_workers
 from recoseg.errors import UserError
-from recoseg.words import printable
+from recoseg.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from recoseg.data.prepare import Prepared, Resize
+    from recoseg.data.preparation import Prepared
+    from recoseg.data.resize import Resize
 
 TAKES_SETTINGS = True
 SAVES_MEMORY = "fewer processes need less: --workers 1; the same command goes on"
@@ -52,13 +53,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prepares the dataset; 1 if anything had to be left out."""
-    from recoseg.cli.check import progress_of, show_problems
-    from recoseg.cli.dataset_words import open_dataset
-    from recoseg.cli.terminal import new_console
-    from recoseg.data.prepare import prepare
+    from recoseg.cli.arguments import open_dataset
+    from recoseg.cli.data_tables import show_problems
+    from recoseg.cli.terminal import new_console, progress_of
+    from recoseg.data.preparation import prepare
 
     require_workers(arguments.workers)
-    resize = resize_of(arguments)
+    resize = _resize_of(arguments)
     dataset = open_dataset(arguments.dataset, arguments.source, arguments.settings)
     try:
         with progress_of(new_console(stderr=True), doing="preparing images", did="prepared") as progress:
@@ -80,16 +81,18 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if prepared.problems else 0
 
 
-def resize_of(arguments: argparse.Namespace) -> Resize:
+def _resize_of(arguments: argparse.Namespace) -> Resize:
     """What was asked for, or else the paper's size."""
-    from recoseg.data.prepare import PAPER_SIZES, Resize
+    from recoseg.data import DATASETS
+    from recoseg.data.resize import Resize
 
     height, width = arguments.height, arguments.width
     if (height is None) != (width is None):
         raise UserError("give both --height and --width, or --scale for one factor")
     size = (height, width) if height is not None else None
     if size is None and arguments.scale is None:
-        size = PAPER_SIZES.get(arguments.dataset)
+        known = DATASETS.get(arguments.dataset)
+        size = known.paper_size if known else None
     return Resize(size=size, scale=arguments.scale, filter=arguments.filter)
 
 

@@ -7,25 +7,31 @@ recoseg train --split.file FILE; recoseg describe DATA --split FILE shows what i
 from __future__ import annotations
 
 import argparse
-import os
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recoseg.cli.dataset_words import USAGE, add_dataset, data_settings
+from recoseg.cli.arguments import (
+    USAGE,
+    add_dataset,
+    add_workers,
+    data_settings,
+    require_workers,
+    require_writable,
+)
+from recoseg.cli.data_tables import split_summary
 from recoseg.config.split_settings import SplitSettings
-from recoseg.config.train_settings import MOST_WORKERS
 from recoseg.errors import UserError
-from recoseg.words import printable, shortened
+from recoseg.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from recoseg.splits.split_file import LabelSplit
+    from recoseg.splits.label_split import LabelSplit
 
 TAKES_SETTINGS = True
 SAVES_MEMORY = "fewer processes need less: --workers 1"
-METAVARS = {
+_METAVARS = {
     "fraction": "1/8", "pixels": "1|5%", "partition": "NAME", "unlabelled": "10%",
     "labelled_list": "FILE", "unlabelled_list": "FILE",
 }  # fmt: skip
@@ -44,24 +50,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         if option.default is False:
             parser.add_argument(word, action="store_const", const="true", help=text)
         else:
-            parser.add_argument(word, metavar=METAVARS.get(option.name, "N"), help=text)
+            parser.add_argument(word, metavar=_METAVARS.get(option.name, "N"), help=text)
     add_workers(parser)
-
-
-def add_workers(parser: argparse.ArgumentParser) -> None:
-    default = min(os.cpu_count() or 1, 8)
-    text = f"processes that read labels (default {default})"
-    parser.add_argument("--workers", type=int, default=default, metavar="N", help=text)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from recoseg import config as configs
-    from recoseg.builders.data import build_dataset, build_split
-    from recoseg.cli.check import progress_of
-    from recoseg.cli.terminal import new_console
+    from recoseg.builders.data import build_dataset
+    from recoseg.builders.splits import build_split
+    from recoseg.cli.terminal import new_console, progress_of
 
     out = Path(arguments.out)
-    settings = data_settings(arguments, ["--out", "--force", "--dataset", "--workers", *option_words()])
+    settings = data_settings(arguments, ["--out", "--force", "--dataset", "--workers", *_option_words()])
     asked = split_settings(arguments)
     require_writable(out, force=arguments.force)
     require_workers(arguments.workers)
@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def option_words() -> list[str]:
+def _option_words() -> list[str]:
     return [f"--{option.name.replace('_', '-')}" for option in fields(SplitSettings) if option.name != "file"]
 
 
@@ -83,25 +83,8 @@ def split_settings(arguments: argparse.Namespace) -> list[str]:
     given = {option.name: getattr(arguments, option.name, None) for option in fields(SplitSettings)}
     words = [f"--split.{name}={value}" for name, value in given.items() if value is not None]
     if not set(given) - {"seed"} & {name for name, value in given.items() if value is not None}:
-        raise UserError(f"which labels? Give one of {', '.join(option_words()[:-1])}")
+        raise UserError(f"which labels? Give one of {', '.join(_option_words()[:-1])}")
     return words
-
-
-def require_writable(out: Path, *, force: bool, option: str = "--out") -> None:
-    """Said before any label is read."""
-    if out.is_dir():
-        raise UserError(f"{option} {out} is a folder; give the name of a file")
-    if out.exists() and not force:
-        raise UserError(f"{out} exists already; choose another {option}, or write over it with --force")
-    if not out.parent.is_dir():
-        raise UserError(f"{option} {out}: there is no folder {out.parent}")
-
-
-def require_workers(num_workers: int) -> None:
-    if num_workers < 1:
-        raise UserError(f"--workers must be at least 1, not {num_workers}")
-    if num_workers > MOST_WORKERS:
-        raise UserError(f"--workers must be at most {MOST_WORKERS}, not {shortened(str(num_workers))}")
 
 
 def show(split: LabelSplit, out: Path, console: Console) -> None:
@@ -118,14 +101,5 @@ def show(split: LabelSplit, out: Path, console: Console) -> None:
     if absent:
         told = printable(f"In no labelled image: {', '.join(absent)}.")
         console.print(told, style="yellow")
-    console.print(printable(summary(split)))
+    console.print(printable(split_summary(split)))
     console.print(printable(f"split file: {out}"), soft_wrap=True)
-
-
-def summary(split: LabelSplit) -> str:
-    """One line: how many images, with which labels, chosen how."""
-    chosen = [f"{name} {value}" for name, value in split.settings.items()]
-    chosen += [f"seed {split.seed}"] if split.seed is not None else []
-    kind = "partly labelled" if split.pixels else "labelled"
-    images = f"{len(split.labelled)} {kind} images, {len(split.unlabelled)} unlabelled"
-    return f"{images} ({split.builder}{': ' if chosen else ''}{', '.join(chosen)})"

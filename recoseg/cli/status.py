@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from recoseg.cli.main import tell_troubles
 from recoseg.errors import UserError
-from recoseg.words import printable
+from recoseg.text import printable
 
 if TYPE_CHECKING:
-    from recoseg.train.run_folder import RunFolder
+    from recoseg.runs.run_folder import RunFolder
 
-HEADINGS = ("run", "state", "iterations", "mean IoU", "best", "loss", "left")
+_HEADINGS = ("run", "state", "iterations", "mean IoU", "best", "loss", "left")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,8 +32,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     from recoseg.cli.terminal import new_console
 
-    folders = find_runs([Path(name) for name in arguments.runs or ["runs"]])
-    table = Table(*HEADINGS, box=SIMPLE_HEAD, pad_edge=False)
+    folders = _find_runs([Path(name) for name in arguments.runs or ["runs"]])
+    table = Table(*_HEADINGS, box=SIMPLE_HEAD, pad_edge=False)
     for column in table.columns[2:]:
         column.justify = "right"
     for column in table.columns:
@@ -53,9 +53,9 @@ def run(arguments: argparse.Namespace) -> int:
     return tell_troubles(troubles)
 
 
-def find_runs(paths: list[Path]) -> list[RunFolder]:
+def _find_runs(paths: list[Path]) -> list[RunFolder]:
     """The runs at and below the paths; a path without any is a mistake."""
-    from recoseg.train.run_folder import RunFolder
+    from recoseg.runs.run_folder import RunFolder
 
     found: list[RunFolder] = []
     for path in paths:
@@ -71,8 +71,8 @@ def find_runs(paths: list[Path]) -> list[RunFolder]:
 def status(folder: RunFolder) -> tuple[str, ...]:
     """One row of the table."""
     from recoseg.config import load
-    from recoseg.report.numbers import DASH, percent
-    from recoseg.train.progress import clock
+    from recoseg.text import DASH, percent
+    from recoseg.train.log import clock
 
     total = load(folder.config).train.iterations
     losses, metrics = folder.read_losses(), folder.read_metrics()

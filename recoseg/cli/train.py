@@ -6,9 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recoseg.cli.report import write_report
 from recoseg.errors import UserError
-from recoseg.words import printable
+from recoseg.text import printable
 
 if TYPE_CHECKING:
     from recoseg.config import RunConfig
@@ -19,7 +18,7 @@ KEEPS_MEMORY = True
 SAVES_MEMORY = (
     "smaller steps, crops and networks need less: --train.labelled_per_step, --augment.crop, --train.cache_gb"
 )
-ABOUT_SETTINGS = """\
+_ABOUT_SETTINGS = """\
 settings, in the config file or as --section.name VALUE. Where a section has
 several kinds, its name alone chooses one: --data, --model, --method, --optimiser
 or --contrast NAME; --data also takes a folder.
@@ -28,7 +27,7 @@ or --contrast NAME; --data also takes a folder.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from recoseg.config.describe import describe_settings
+    from recoseg.config.help_text import describe_settings
 
     parser.usage = "recoseg train [--config FILE] [--data FOLDER] [--out RUN] [--section.name VALUE ...]"
     parser.add_argument(
@@ -39,14 +38,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-page", action="store_true", help="leave out the page, which recoseg report writes at any time"
     )
-    parser.epilog = ABOUT_SETTINGS + describe_settings()
+    parser.epilog = _ABOUT_SETTINGS + describe_settings()
 
 
 def run(arguments: argparse.Namespace) -> int:
     from recoseg import config as configs
-    from recoseg.cli.terminal import new_console
+    from recoseg.cli.terminal import new_console, told_progress
+    from recoseg.runs.run_folder import RunFolder
     from recoseg.train.processes import is_first, processes
-    from recoseg.train.run_folder import RunFolder
 
     words = arguments.settings
     if arguments.resume:
@@ -64,7 +63,11 @@ def run(arguments: argparse.Namespace) -> int:
     if writes:  # on its own: the other processes are done
         console.print(printable(f"run folder: {folder.path}"), soft_wrap=True)
         if not arguments.no_page:
-            page = write_report([folder.path], console=console, trust=True)  # trained here
+            from recoseg.runs.pages import write_report
+
+            page = write_report(
+                [folder.path], progress_of=told_progress(stderr=False), trust=True
+            )  # trained here
             console.print(printable(f"page:       {page}"), soft_wrap=True)
     return 0
 
@@ -72,10 +75,9 @@ def run(arguments: argparse.Namespace) -> int:
 def resumed(config: RunConfig, path: str) -> Trainer:
     """The run in a folder, which must have been begun with this config, but for harmless changes."""
     from recoseg import config as configs
-    from recoseg.builders.runs import resumed_run
     from recoseg.config.load import flat
-    from recoseg.train.run_folder import RunFolder
-    from recoseg.train.same_settings import require_same
+    from recoseg.runs.run_folder import RunFolder, require_same
+    from recoseg.runs.start import resumed_run
 
     folder = RunFolder.open(Path(path))
     require_same(flat(configs.load(folder.config)), flat(config))
@@ -93,16 +95,15 @@ def new(config: RunConfig, out: str | None) -> Trainer:
 
 def begun(config: RunConfig, out: str | None) -> Trainer:
     """A new run; or the one that is there, where torchrun gives the same command again to go on with it."""
-    from recoseg.builders.runs import new_run
-    from recoseg.cli.check import progress_of
-    from recoseg.cli.terminal import new_console
+    from recoseg.cli.terminal import new_console, progress_of
     from recoseg.config import RunConfig
+    from recoseg.runs.run_folder import RunFolder
+    from recoseg.runs.start import new_run
     from recoseg.train.processes import by_torchrun
-    from recoseg.train.run_folder import RunFolder
 
     if by_torchrun() and out is None:
         raise UserError("give --out RUN with torchrun: processes that it starts anew must find their run")
-    path = Path(out) if out else next_run_path()
+    path = Path(out) if out else _next_run_path()
     if by_torchrun() and RunFolder(path).is_run():
         return resumed(config, str(path))
     if config.split.file is not None or config.split == RunConfig().split:
@@ -111,7 +112,7 @@ def begun(config: RunConfig, out: str | None) -> Trainer:
         return new_run(config, path, progress=progress)
 
 
-def next_run_path(parent: Path = Path("runs")) -> Path:
+def _next_run_path(parent: Path = Path("runs")) -> Path:
     """runs/001, runs/002, ...: the first number after those that exist."""
     numbers = [int(path.name) for path in parent.glob("[0-9]*") if path.name.isdecimal()]
     return parent / f"{max(numbers, default=0) + 1:03d}"

@@ -1,4 +1,4 @@
-"""A YAML file and overrides from the command line -> RunConfig, and back to YAML."""
+"""A YAML file and overrides of the command line -> RunConfig, or a line that says what is wrong; and back."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from typing import Any, get_type_hints
 
 import yaml
 
-from recoseg.config.automatic import filled
-from recoseg.config.parse import NONE_WORDS, is_nothing, members, parse
-from recoseg.config.settings import RunConfig
-from recoseg.config.yaml_file import read_yaml
+from recoseg.config.parse import NONE_WORDS, is_nothing, members, parse, section_mapping
+from recoseg.config.settings import RunConfig, filled
 from recoseg.errors import UserError
-from recoseg.lookup import did_you_mean
-from recoseg.words import shortened
+from recoseg.files import regular
+from recoseg.text import did_you_mean, shortened
 
 PACKAGE = Path(__file__).resolve().parents[1]
 SHIPPED = [PACKAGE / "configs", PACKAGE.parent / "configs"]
@@ -26,12 +24,12 @@ SHIPPED = [PACKAGE / "configs", PACKAGE.parent / "configs"]
 def load(path: str | Path | None = None, overrides: Sequence[str] = ()) -> RunConfig:
     """The config of a run: defaults, then the YAML file, then overrides such as `--train.seed 3`."""
     values = read_yaml(find_config(path)) if path is not None else {}
-    return from_plain(merge(values, read_overrides(overrides)))
+    return from_plain(merge(values, _read_overrides(overrides)))
 
 
 def from_plain(values: Mapping[str, object]) -> RunConfig:
     config: RunConfig = parse(
-        RunConfig, {name: as_section(name, value) for name, value in values.items()}, ""
+        RunConfig, {name: _as_section(name, value) for name, value in values.items()}, ""
     )
     low, high = config.augment.scale
     if low > high:
@@ -82,7 +80,7 @@ def find_config(path: str | Path) -> Path:
     )
 
 
-def read_overrides(words: Sequence[str]) -> dict[str, object]:
+def _read_overrides(words: Sequence[str]) -> dict[str, object]:
     """`--a.b value` and `--a.b=value` as nested settings."""
     values: dict[str, object] = {}
     remaining = list(words)
@@ -103,10 +101,10 @@ def read_overrides(words: Sequence[str]) -> dict[str, object]:
 
 def nested(keys: Sequence[str], value: object) -> dict[str, object]:
     inner = value if len(keys) == 1 else nested(keys[1:], value)
-    return {keys[0]: as_section(keys[0], inner)}
+    return {keys[0]: _as_section(keys[0], inner)}
 
 
-def as_section(name: str, value: object) -> object:
+def _as_section(name: str, value: object) -> object:
     """`data: cityscapes` is short for its name, `data: my/images` for a folder dataset's root."""
     if not isinstance(value, str) or name not in get_type_hints(RunConfig):
         return value
@@ -121,7 +119,7 @@ def as_section(name: str, value: object) -> object:
 
 def merge(lower: Mapping[str, object], upper: Mapping[str, object], path: str = "") -> dict[str, object]:
     """`lower` with the settings of `upper` put over it; another `name` drops the settings of the old one."""
-    result: dict[str, object] = {name: as_section(name, value) for name, value in lower.items()}
+    result: dict[str, object] = {name: _as_section(name, value) for name, value in lower.items()}
     for name, value in upper.items():
         below: Any = result.get(name)
         if isinstance(value, Mapping) and isinstance(below, Mapping):
@@ -132,3 +130,71 @@ def merge(lower: Mapping[str, object], upper: Mapping[str, object], path: str = 
         else:
             result[name] = value
     return result
+
+
+_MOST_VALUES = 10_000
+"""A few lines of aliases of aliases can stand for more than any memory holds."""
+
+_MOST_DIGITS = 100
+
+_BROKEN = (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
+"""What reading may raise: YAML's own errors, and whatever Python says to a date such as 2026-99-99."""
+
+
+class SettingsLoader(yaml.SafeLoader):
+    """YAML's safe loader, with a limit to what a file may hold, and no key twice: the first would be lost."""
+
+    def get_single_node(self) -> yaml.Node | None:
+        node: yaml.Node | None = super().get_single_node()
+        if node is not None and _expanded_size(node, {}) > _MOST_VALUES:
+            problem = f"with its aliases it holds more than {_MOST_VALUES:,} values; write out what is needed"
+            raise yaml.MarkedYAMLError(problem=problem)
+        return node
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node: yaml.MappingNode = super().compose_mapping_node(anchor)
+        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        first = {key.value: key for key in reversed(keys)}
+        for key in keys:  # as written: what an alias merges in comes later, and may be overridden
+            if key is not first[key.value]:
+                where = f"first in line {first[key.value].start_mark.line + 1}"
+                problem = f"the key {key.value!r} is there twice, {where}; keep one of them"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
+        return node
+
+    def construct_short_int(self, node: yaml.ScalarNode) -> int:
+        """Python refuses thousands of digits, some when they are read and some when they are shown."""
+        if len(node.value) > _MOST_DIGITS:
+            problem = f"a whole number of more than {_MOST_DIGITS} digits"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+        number: int = self.construct_yaml_int(node)
+        return number
+
+
+SettingsLoader.add_constructor("tag:yaml.org,2002:int", SettingsLoader.construct_short_int)
+
+
+def _expanded_size(node: yaml.Node, known: dict[int, float]) -> float:
+    """How many values it holds when every alias is written out; one that holds itself has no end."""
+    if id(node) not in known:
+        known[id(node)] = float("inf")
+        inner = node.value if isinstance(node, yaml.CollectionNode) else ()
+        parts = (part for item in inner for part in (item if isinstance(item, tuple) else (item,)))
+        known[id(node)] = 1 + sum(_expanded_size(part, known) for part in parts)
+    return known[id(node)]
+
+
+def read_yaml(path: Path) -> dict[str, object]:
+    """The values of a file, which must be a mapping or empty."""
+    try:
+        values = yaml.load(regular(path).read_text(encoding="utf-8"), SettingsLoader)
+    except RecursionError:
+        raise UserError(f"{path}: lists or settings inside each other without end") from None
+    except _BROKEN as error:
+        where = getattr(error, "problem_mark", None)
+        line = f", line {where.line + 1}" if where else ""
+        told = shortened(str(getattr(error, "problem", None) or error))
+        raise UserError(f"{path}{line}: not valid YAML: {told}") from error
+    if isinstance(values, str):
+        raise UserError(f"{path}: expected settings as 'key: value', got the text {values[:40]!r}")
+    return dict(section_mapping(values, str(path)))

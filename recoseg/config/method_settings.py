@@ -103,7 +103,7 @@ class ContrastSettings:
         at_most=MOST_ITERATIONS,
     )
     trust_above: float = setting(
-        0.7, "pseudo-labels take part above this confidence (delta_w)", at_least=0, at_most=0.99999
+        0.7, "pseudo-labels take part from this confidence on (delta_w)", at_least=0, at_most=1
     )
     own_label_above: float = setting(
         0.97,

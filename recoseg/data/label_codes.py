@@ -15,8 +15,8 @@ from recoseg.data.problem import FileError
 Colour = tuple[int, int, int]
 Labels = NDArray[np.uint8]  # (H, W) class indices, IGNORE where there is none
 
-MEND_CLASSES = "mend the label, or add what is missing to the class list"
-LOSSY_SUFFIXES = (".jpg", ".jpeg", ".jfif")
+_MEND_CLASSES = "mend the label, or add what is missing to the class list"
+_LOSSY_SUFFIXES = (".jpg", ".jpeg", ".jfif")
 
 
 class LabelCode(Protocol):
@@ -29,29 +29,29 @@ class LabelCode(Protocol):
 class ByValue:
     """`classes` maps the values in grey, palette and 1-bit label files to class indices (or IGNORE)."""
 
-    def __init__(self, classes: Mapping[int, int], *, remedy: str = MEND_CLASSES) -> None:
+    def __init__(self, classes: Mapping[int, int], *, remedy: str = _MEND_CLASSES) -> None:
         self._allowed = sorted(classes)
         self._remedy = remedy
         self._table = np.full(65536, -1, dtype=np.int16)
         self._table[list(classes.keys())] = list(classes.values())
 
     def decode(self, path: Path) -> Labels:
-        return self.decode_pixels(grey_values(read_label_pixels(path), path), path)
+        return self.decode_pixels(_grey_values(read_label_pixels(path), path), path)
 
     def decode_pixels(self, values: Pixels, path: Path) -> Labels:
         """(H, W) values -> (H, W) class indices; `path` is for the error."""
         classes = np.take(self._table, values)
         if classes.min() < 0:
             unknown = np.unique(values[classes < 0]).tolist()
-            what = f"{some('value', unknown)} outside the class list ({ranges(self._allowed)})"
-            raise FileError(path, what, lossy_remedy(path, len(unknown)) or self._remedy)
+            what = f"{_some('value', unknown)} outside the class list ({ranges(self._allowed)})"
+            raise FileError(path, what, _lossy_remedy(path, len(unknown)) or self._remedy)
         return classes.astype(np.uint8)
 
 
 class ByColour:
     """`classes` maps the RGB colours in label files to class indices (or IGNORE)."""
 
-    def __init__(self, classes: Mapping[Colour, int], *, remedy: str = MEND_CLASSES) -> None:
+    def __init__(self, classes: Mapping[Colour, int], *, remedy: str = _MEND_CLASSES) -> None:
         self._remedy = remedy
         codes = colour_codes(np.array(list(classes.keys()), dtype=np.uint8))
         order = np.argsort(codes)
@@ -68,8 +68,8 @@ class ByColour:
         known = self._codes[nearest] == codes
         if not known.all():
             unknown = [colour_of(code) for code in np.unique(codes[~known]).tolist()]
-            what = f"{some('colour', unknown)} not in the palette"
-            raise FileError(path, what, lossy_remedy(path, len(unknown)) or self._remedy)
+            what = f"{_some('colour', unknown)} not in the palette"
+            raise FileError(path, what, _lossy_remedy(path, len(unknown)) or self._remedy)
         return np.take(self._classes, nearest)
 
 
@@ -86,17 +86,17 @@ class ByKind:
         return code.decode_pixels(pixels, path)
 
 
-def grey_values(pixels: Pixels, path: Path) -> Pixels:
+def _grey_values(pixels: Pixels, path: Path) -> Pixels:
     """(H, W) values, also of an RGB file whose three channels are the same, as some programs write it."""
     if pixels.ndim == 2:
         return pixels
-    if not is_grey(pixels):
+    if not _is_grey(pixels):
         what = "a colour image, where class values are expected"
         raise FileError(path, what, 'give a "palette" in classes.json (and no "format", or "rgb")')
     return pixels[..., 0]
 
 
-def is_grey(colours: Pixels) -> bool:
+def _is_grey(colours: Pixels) -> bool:
     """Whether the three channels of (..., 3) are the same everywhere."""
     return bool((colours[..., :1] == colours[..., 1:]).all())
 
@@ -112,7 +112,7 @@ def colour_of(code: int) -> Colour:
     return code >> 16, code >> 8 & 255, code & 255
 
 
-def some(noun: str, found: Sequence[object]) -> str:
+def _some(noun: str, found: Sequence[object]) -> str:
     """A few of the things found, as subject of a sentence: "value 7 is", "values 7, 9 and 12 more are"."""
     if len(found) == 1:
         return f"{noun} {found[0]} is"
@@ -132,10 +132,26 @@ def ranges(values: Iterable[int]) -> str:
     return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
-def lossy_remedy(path: Path, num_unknown: int) -> str | None:
+def _lossy_remedy(path: Path, num_unknown: int) -> str | None:
     """What to say when the values look smeared by compression or smoothing rather than mislabelled."""
-    if path.suffix.lower() in LOSSY_SUFFIXES:
+    if path.suffix.lower() in _LOSSY_SUFFIXES:
         return "JPEG smears labels: export them again as PNG"
     if num_unknown > 50:
         return "export the labels again as PNG without smoothing or rescaling"
     return None
+
+
+def distinct_colours(num_classes: int) -> tuple[Colour, ...]:
+    """For classes that come without colours: as many, well apart for the first few; the first is black.
+
+    The bits of the index are dealt to red, green and blue in turn, highest bit first: the colours that
+    Pascal VOC made familiar.
+    """
+    return tuple(
+        (_dealt_bits(index), _dealt_bits(index >> 1), _dealt_bits(index >> 2)) for index in range(num_classes)
+    )
+
+
+def _dealt_bits(index: int) -> int:
+    """Every third bit of `index`, from the lowest, as the bits of a byte, from the highest."""
+    return sum((index >> 3 * place & 1) << (7 - place) for place in range(8))

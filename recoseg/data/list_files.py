@@ -13,10 +13,10 @@ from recoseg.files import regular
 
 def list_text(keys: Iterable[str]) -> str:
     """The lines of a list file, which `numbered_lines` and `spelled_key` read back as these keys."""
-    return "".join(f"{line_of(key)}\n" for key in keys)
+    return "".join(f"{_line_of(key)}\n" for key in keys)
 
 
-def line_of(key: str) -> str:
+def _line_of(key: str) -> str:
     """A key as it is; with outer spaces, line ends, backslashes and the like as a JSON string in ASCII."""
     reads_back = key == key.strip() and key.isprintable() and "\\" not in key and key[:1] not in ("#", '"')
     return key if reads_back else json.dumps(key)

@@ -7,7 +7,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Collection, Iterator
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -17,11 +18,14 @@ from typing import Any, TypeVar
 
 from recoseg.errors import UserError
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 Progress = Callable[[int, int], None]  # items done, items in all
 
-QUIET_START = """
+NUM_TIMED = 16  # items that are done here, to see how long one takes
+SECONDS_TO_START = 3.0  # of worker processes, which import torch
+
+_QUIET_START = """
 import os, pickle
 try:
     {}
@@ -34,8 +38,8 @@ _work: Callable[[Any], Any]  # what a worker process does; set once when it star
 
 
 def in_processes(
-    work: Callable[[Item], Result], items: Collection[Item], *, num_workers: int, few: int
-) -> Iterator[Result]:
+    work: Callable[[_Item], _Result], items: Collection[_Item], *, num_workers: int, few: int
+) -> Iterator[_Result]:
     """`work` of every item, in order. Fewer than `few` items, or one worker, are done in this process.
 
     `work` must pickle; it is sent to each worker once, so it may carry a whole dataset.
@@ -45,15 +49,34 @@ def in_processes(
         return
     # A fresh process a worker: forking one that has threads, as this may, can hang.
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(num_workers, mp_context=context, initializer=begin, initargs=(work,))
+    pool = ProcessPoolExecutor(num_workers, mp_context=context, initializer=_begin, initargs=(work,))
     try:
         with children_ignore_current_folder(), silent_orphans():
-            results = pool.map(do, items, chunksize=16)
+            results = pool.map(_do, items, chunksize=16)
         yield from results
     except BrokenProcessPool:
         raise UserError("a worker process died, perhaps for lack of memory: fewer need less") from None
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def in_processes_if_slow(
+    work: Callable[[_Item], _Result], items: Sequence[_Item], *, num_workers: int, progress: Progress | None
+) -> Iterator[_Result]:
+    """`work` of every item, in order, with its progress reported; in worker processes if that saves time."""
+    for done, result in enumerate(_timed(work, items, num_workers), start=1):
+        if progress:
+            progress(done, len(items))
+        yield result
+
+
+def _timed(work: Callable[[_Item], _Result], items: Sequence[_Item], num_workers: int) -> Iterator[_Result]:
+    first, rest = items[:NUM_TIMED], items[NUM_TIMED:]
+    start = time.perf_counter()
+    yield from [work(item) for item in first]
+    alone = (time.perf_counter() - start) / max(len(first), 1) * len(rest)
+    saved = alone * (1 - 1 / num_workers)
+    yield from in_processes(work, rest, num_workers=num_workers if saved > SECONDS_TO_START else 1, few=1)
 
 
 @contextmanager
@@ -73,7 +96,7 @@ def children_ignore_current_folder() -> Iterator[None]:
             os.environ["PYTHONSAFEPATH"] = before
 
 
-def begin(work: Callable[[Any], Any]) -> None:
+def _begin(work: Callable[[Any], Any]) -> None:
     """The start of a worker process, which leaves interrupts to its parent."""
     global _work
     _work = work
@@ -105,7 +128,7 @@ def silent_orphans() -> Iterator[None]:
     def command_line(**words: Any) -> list[str]:
         command = original(**words)
         place = command.index("-c") + 1
-        command[place] = QUIET_START.format(command[place], parent=os.getpid())
+        command[place] = _QUIET_START.format(command[place], parent=os.getpid())
         return command
 
     sys.warnoptions.append(unheard)
@@ -118,5 +141,5 @@ def silent_orphans() -> Iterator[None]:
         sys.warnoptions.remove(unheard)
 
 
-def do(item: Any) -> Any:
+def _do(item: Any) -> Any:
     return _work(item)

@@ -1,4 +1,7 @@
-"""How an image is shown to a network: whole or through windows, once or also flipped and at other sizes."""
+"""How an image is shown to a network: whole or by a sliding window, once or also flipped and at other sizes.
+
+The class of every pixel is found from logits at a lower resolution, without enlarging all of them.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from recoseg.errors import UserError
-from recoseg.evaluate.enlarged import enlarged_argmax
-from recoseg.evaluate.windows import Block, blended
+from recoseg.evaluate.sliding_window import Block, blended
 from recoseg.models.layers import resize
+from recoseg.models.sizes import crop_logits
+from recoseg.types import IGNORE
 
 SMALLEST_SIDE = 32  # the largest stride that our encoders have
-LARGEST_SCALE, MOST_SCALES = 16, 32
+_LARGEST_SCALE, _MOST_SCALES = 16, 32
 BAND_BYTES = 256e6  # what the blended logits of a row of windows may take
 
 
@@ -38,12 +42,12 @@ class Protocol:
             raise UserError(f"window: got {self.window}, needs at least {SMALLEST_SIDE} pixels")
         if not 0 <= self.overlap < 1:
             raise UserError(f"overlap: got {self.overlap:g}, needs a share of the window from 0 to below 1")
-        if not self.scales or not all(0 < scale <= LARGEST_SCALE for scale in self.scales):
+        if not self.scales or not all(0 < scale <= _LARGEST_SCALE for scale in self.scales):
             raise UserError(
-                f"scales: got {self.scales}, needs at least one number, above 0 to {LARGEST_SCALE}"
+                f"scales: got {self.scales}, needs at least one number, above 0 to {_LARGEST_SCALE}"
             )
-        if len(self.scales) > MOST_SCALES:
-            raise UserError(f"scales: got {len(self.scales)} numbers, needs at most {MOST_SCALES}")
+        if len(self.scales) > _MOST_SCALES:
+            raise UserError(f"scales: got {len(self.scales)} numbers, needs at most {_MOST_SCALES}")
 
     @property
     def name(self) -> str:
@@ -56,17 +60,31 @@ class Protocol:
         return ", ".join(parts)
 
     @torch.inference_mode()
-    def labels(self, model: nn.Module, images: Tensor, device: torch.device, *, num_classes: int) -> Tensor:
-        """The most likely class of each pixel of `images` (B, 3, H, W) uint8: (B, H, W) uint8."""
+    def seen(
+        self, model: nn.Module, images: Tensor, device: torch.device, *, num_classes: int
+    ) -> tuple[Tensor, list[tuple[slice, slice, Tensor]]]:
+        """The most likely class of each pixel of `images` (B, 3, H, W) uint8: (B, H, W) uint8; and logits.
+
+        These are of the parts that the images were shown in, by rows and columns, at the network's resolution
+        or, where looks were blended, at every fourth pixel.
+        """
+        height, width = images.shape[2:]
         if self == WHOLE_IMAGE:  # no blend: there is no need for logits at the size of the images
             padded = at_least(as_float(images, device), SMALLEST_SIDE)
-            found = enlarged_argmax(model(padded).logits, padded.shape[2:])
-            return found[:, : images.shape[2], : images.shape[3]]
-        labels = torch.empty(len(images), *images.shape[2:], dtype=torch.uint8, device=device)
+            logits = model(padded).logits
+            found = enlarged_argmax(logits, padded.shape[2:])[:, :height, :width]
+            return found, [(slice(None), slice(None), crop_logits(logits, padded.shape[2:], (height, width)))]
+        labels = torch.empty(len(images), height, width, dtype=torch.uint8, device=device)
+        parts = []
         for block in self.blocks(model, images, device, num_classes=num_classes):
             size = block.logits.shape[2:]
             labels[:, block.rows, block.columns] = enlarged_argmax(block.logits, size)
-        return labels
+            parts.append((block.rows, block.columns, _every_fourth(block.logits)))
+        return labels, parts
+
+    def labels(self, model: nn.Module, images: Tensor, device: torch.device, *, num_classes: int) -> Tensor:
+        """The most likely class of each pixel of `images` (B, 3, H, W) uint8: (B, H, W) uint8."""
+        return self.seen(model, images, device, num_classes=num_classes)[0]
 
     @torch.inference_mode()
     def blocks(
@@ -92,7 +110,7 @@ class Protocol:
             return logits_at(model, images, images.shape[2:])
         total: Tensor | float = 0.0
         for scale in self.scales:
-            scaled = scaled_by(images, scale)
+            scaled = _scaled_by(images, scale)
             total = total + logits_at(model, scaled, images.shape[2:]).softmax(1)
             if self.flip:
                 total = total + logits_at(model, scaled.flip(3), images.shape[2:]).flip(3).softmax(1)
@@ -101,6 +119,15 @@ class Protocol:
 
 
 WHOLE_IMAGE = Protocol()
+
+
+def _every_fourth(logits: Tensor) -> Tensor:
+    """(B, K, H, W) -> (B, K, H/4, W/4): pixels at the centres of cells, as `shrink_labels` takes them."""
+    centres = []
+    for length in logits.shape[2:]:
+        count = max(1, length // 4)
+        centres.append((2 * torch.arange(count, device=logits.device) + 1) * length // (2 * count))
+    return logits[:, :, centres[0][:, None], centres[1]]
 
 
 def logits_at(model: nn.Module, images: Tensor, size: torch.Size) -> Tensor:
@@ -117,7 +144,7 @@ def as_float(images: Tensor, device: torch.device) -> Tensor:
     return images.to(device).float().div_(255)
 
 
-def scaled_by(images: Tensor, scale: float) -> Tensor:
+def _scaled_by(images: Tensor, scale: float) -> Tensor:
     if scale == 1:
         return images
     size = [max(1, round(length * scale)) for length in images.shape[2:]]
@@ -130,3 +157,73 @@ def at_least(images: Tensor, side: int) -> Tensor:
     if not below and not right:
         return images
     return F.pad(images, (0, right, 0, below), mode="replicate")
+
+
+MOST_AT_ONCE = 1 << 16
+"""Pixels whose logits are held at once."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the pixels along one side of an image lie among the coarser nodes of a logit map."""
+
+    first: Tensor  # (pixels,) the node before; at most the last but one
+    weight: Tensor  # (pixels,) of the node after it; the first has the rest
+
+    @classmethod
+    def along(cls, length: int, num_nodes: int, like: Tensor) -> Places:
+        """As F.interpolate places them, with align_corners=False; there are at least two nodes."""
+        pixels = torch.arange(length, dtype=torch.float64, device=like.device)
+        place = ((pixels + 0.5) * (num_nodes / length) - 0.5).clamp(0, num_nodes - 1)
+        first = place.long().clamp(max=num_nodes - 2)
+        return cls(first, (place - first).to(like.dtype))
+
+
+def enlarged_argmax(logits: Tensor, size: tuple[int, int] | torch.Size) -> Tensor:
+    """(B, K, h, w) -> (B, H, W) uint8: what `resize(logits, size).argmax(1)` gives, several times as fast.
+
+    Bilinear logits are weighted means of the four nodes around a pixel. Where one class is ahead at all four,
+    it is ahead between them as well; only where the four differ are logits interpolated.
+    """
+    grow = [max(0, 2 - logits.shape[3]), max(0, 2 - logits.shape[2])]
+    logits = F.pad(logits, (0, grow[0], 0, grow[1]), mode="replicate") if any(grow) else logits
+    nodes = logits.permute(0, 2, 3, 1).contiguous()  # (B, h, w, K)
+    classes = best(nodes)
+    if classes.shape[1:] == tuple(size):
+        return classes
+    down, across = (Places.along(size[n], nodes.shape[1 + n], nodes) for n in (0, 1))
+    agreed = _agreed_classes(classes)
+    labels = agreed.index_select(2, across.first).index_select(1, down.first)  # (B, H, W)
+    flat = labels.view(-1)
+    for pixels in torch.split((flat == IGNORE).nonzero().squeeze(1), MOST_AT_ONCE):
+        flat.scatter_(0, pixels, best(interpolated(nodes, pixels, down, across)))
+    return labels
+
+
+def best(logits: Tensor) -> Tensor:
+    """(..., K) -> (...) uint8. A maximum with its value is found sooner than by argmax."""
+    return logits.max(-1).indices.to(torch.uint8)
+
+
+def _agreed_classes(classes: Tensor) -> Tensor:
+    """(B, h, w) uint8 -> (B, h - 1, w - 1): the class that four neighbouring nodes share, or IGNORE."""
+    first = classes[:, :-1, :-1]
+    others = (classes[:, :-1, 1:], classes[:, 1:, :-1], classes[:, 1:, 1:])
+    differ = (first != others[0]) | (first != others[1]) | (first != others[2])
+    return first.masked_fill(differ, IGNORE)
+
+
+def interpolated(nodes: Tensor, pixels: Tensor, down: Places, across: Places) -> Tensor:
+    """(n, K): the logits of the pixels with these numbers, (n,), counted through all images."""
+    _, height, width, num_classes = nodes.shape
+    row = pixels.div(len(across.first), rounding_mode="floor")
+    image = row.div(len(down.first), rounding_mode="floor")
+    x, y = pixels - row * len(across.first), row - image * len(down.first)
+    first = (image * height + down.first.index_select(0, y)) * width + across.first.index_select(0, x)
+    around = torch.tensor([0, 1, width, width + 1], device=nodes.device)
+    low, right = down.weight.index_select(0, y), across.weight.index_select(0, x)
+    both = low * right
+    weights = torch.stack((1 - low - right + both, right - both, low - both, both), dim=1)  # (n, 4)
+    return F.embedding_bag(
+        first[:, None] + around, nodes.view(-1, num_classes), mode="sum", per_sample_weights=weights
+    )

@@ -10,25 +10,24 @@ from typing import Annotated, Any, NotRequired, TypedDict
 
 import torch
 
+from recoseg.evaluate.scores import BoundaryScores, Scores
 from recoseg.files import write_whole
-from recoseg.records import read_record
-from recoseg.typed_values import Count, Others, Share, require_lengths
-from recoseg.types import BoundaryScores, Scores
+from recoseg.records import Count, Others, Share, read_record, require_lengths
 
-COUNTS = ("bands", "contours", "confusion")
+_COUNTS = ("bands", "contours", "confusion")
 """The fields of BoundaryScores."""
 
 Shares = list[Share | None]  # of each class; none where it is absent
 
 
-class BoundaryCounts(TypedDict):
+class _BoundaryCounts(TypedDict):
     bands: list[list[Count]]
     contours: list[list[Count]]
     confusion: list[list[Count]]
 
 
-class PlainBoundary(TypedDict):
-    """What `boundary_as_plain` gives."""
+class _PlainBoundary(TypedDict):
+    """What `_boundary_as_plain` gives."""
 
     mean_iou: Share | None
     mean_f_score: Share | None
@@ -36,7 +35,7 @@ class PlainBoundary(TypedDict):
     iou: Shares
     f_score: Shares
     near_iou: Shares
-    counts: BoundaryCounts
+    counts: _BoundaryCounts
 
 
 class PlainScores(TypedDict):
@@ -47,10 +46,11 @@ class PlainScores(TypedDict):
     iou: Shares
     class_accuracy: Shares
     confusion: list[list[Count]]
-    boundary: NotRequired[PlainBoundary | None]
+    boundary: NotRequired[_PlainBoundary | None]
+    metrics: NotRequired[dict[str, dict[str, Any]]]
 
 
-class PlainEvaluation(PlainScores):
+class _PlainEvaluation(PlainScores):
     classes: list[str]
 
 
@@ -66,11 +66,11 @@ def require_classes(plain: Mapping[str, Any], num_classes: int | None = None) ->
     if (boundary := plain.get("boundary")) is not None:
         for name in ("iou", "f_score", "near_iou"):
             require_lengths(f"boundary.{name}", boundary[name], classes)
-        for name, rows in zip(COUNTS, (3, 4, classes), strict=True):
+        for name, rows in zip(_COUNTS, (3, 4, classes), strict=True):
             require_lengths(f"boundary.counts.{name}", boundary["counts"][name], rows, classes)
 
 
-def require_named_classes(plain: Mapping[str, Any]) -> None:
+def _require_named_classes(plain: Mapping[str, Any]) -> None:
     require_classes(plain, len(plain["classes"]))
 
 
@@ -89,7 +89,7 @@ class Evaluation:
 
     @classmethod
     def load(cls, path: Path) -> Evaluation:
-        kind = Annotated[PlainEvaluation, Others(Any), require_named_classes]
+        kind = Annotated[_PlainEvaluation, Others(Any), _require_named_classes]
         plain = read_record(path, kind, what="file of scores", remedy="write it again by recoseg evaluate")
         about = {name: value for name, value in plain.items() if name not in {"classes", *SCORES}}
         return cls(scores=scores_from_plain(plain), class_names=tuple(plain["classes"]), about=about)
@@ -105,11 +105,13 @@ def scores_as_plain(scores: Scores) -> dict[str, Any]:
         "confusion": scores.confusion.tolist(),
     }
     if scores.boundary is not None:
-        plain["boundary"] = boundary_as_plain(scores.boundary)
+        plain["boundary"] = _boundary_as_plain(scores.boundary)
+    if scores.metrics:
+        plain["metrics"] = dict(scores.metrics)
     return plain
 
 
-def boundary_as_plain(boundary: BoundaryScores) -> dict[str, Any]:
+def _boundary_as_plain(boundary: BoundaryScores) -> dict[str, Any]:
     return {
         "mean_iou": none_if_nan(boundary.mean_iou),
         "mean_f_score": none_if_nan(boundary.mean_f_score),
@@ -117,7 +119,7 @@ def boundary_as_plain(boundary: BoundaryScores) -> dict[str, Any]:
         "iou": [none_if_nan(value) for value in boundary.iou.tolist()],
         "f_score": [none_if_nan(value) for value in boundary.f_score.tolist()],
         "near_iou": [none_if_nan(value) for value in boundary.near.iou.tolist()],
-        "counts": {name: getattr(boundary, name).tolist() for name in COUNTS},
+        "counts": {name: getattr(boundary, name).tolist() for name in _COUNTS},
     }
 
 
@@ -126,8 +128,8 @@ def scores_from_plain(plain: Mapping[str, Any]) -> Scores:
     boundary = None
     if plain.get("boundary") is not None:
         counts = plain["boundary"]["counts"]
-        boundary = BoundaryScores(*(torch.tensor(counts[name], dtype=torch.int64) for name in COUNTS))
-    return Scores(torch.tensor(plain["confusion"], dtype=torch.int64), boundary)
+        boundary = BoundaryScores(*(torch.tensor(counts[name], dtype=torch.int64) for name in _COUNTS))
+    return Scores(torch.tensor(plain["confusion"], dtype=torch.int64), boundary, plain.get("metrics", {}))
 
 
 def none_if_nan(value: float) -> float | None:

@@ -3,36 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import nn
 
-from recoseg.data.base import Dataset
+from recoseg.data.dataset import Dataset
 from recoseg.data.worker_processes import Progress
+from recoseg.evaluate import METRICS
 from recoseg.evaluate.boundary import BoundaryRule
-from recoseg.evaluate.counter import ScoreCounter
-from recoseg.evaluate.embeddings import Embedder
-from recoseg.evaluate.enlarged import enlarged_argmax
-from recoseg.evaluate.evaluator import same_size_groups
-from recoseg.evaluate.read_ahead import read_ahead
-from recoseg.evaluate.relations import ClassSums, PlainRelations, Relations
+from recoseg.evaluate.class_relations import PlainRelations, Relations, RelationsCounter
+from recoseg.evaluate.loop import Counter, ScoreCounter, count
+from recoseg.evaluate.scores import Scores
 from recoseg.evaluate.scores_file import PlainScores, require_classes, scores_as_plain, scores_from_plain
-from recoseg.typed_values import Count, require_lengths
-from recoseg.types import Scores
+from recoseg.records import Count, require_lengths
 
-BOUNDARY = BoundaryRule()
+_BOUNDARY = BoundaryRule()
 
 
-class PlainSurvey(PlainScores):
+class _PlainSurvey(PlainScores):
     """What `Survey.as_plain` gives."""
 
     num_images: Count
     relations: dict[str, PlainRelations]
 
 
-class SurveyFile(PlainSurvey):
+class SurveyFile(_PlainSurvey):
     made_from: dict[str, Any]
 
 
@@ -63,7 +60,6 @@ class Survey:
         return cls(scores_from_plain(plain), relations, plain["num_images"])
 
 
-@torch.inference_mode()
 def survey(
     model: nn.Module,
     dataset: Dataset,
@@ -73,23 +69,12 @@ def survey(
     batch_size: int = 4,
     progress: Progress | None = None,
 ) -> Survey:
-    """Image by image, so that memory does not grow with their number; the model is in eval mode.
-
-    For one process: it goes through all images, whatever other processes of a training do.
-    """
+    """For one process: it goes through all images, whatever other processes of a training do."""
     num_classes = len(dataset.classes)
-    embedder = Embedder(model, num_classes=num_classes, device=device)
-    counter = ScoreCounter(num_classes, boundary=BOUNDARY, device=device)
-    sums: dict[str, ClassSums] = {}
-    done = 0
-    groups = same_size_groups((dataset.sample(key) for key in keys), batch_size)
-    for samples in read_ahead(groups):
-        labels = torch.stack([sample.labels for sample in samples]).to(device)  # (B, H, W) uint8
-        look = embedder(torch.stack([sample.image for sample in samples]))
-        counter.add(enlarged_argmax(look.output.logits, labels.shape[1:]), labels)
-        for name, embeddings in look.embeddings.items():
-            sums.setdefault(name, ClassSums(num_classes)).add(embeddings, labels)
-        done += len(samples)
-        if progress is not None:
-            progress(done, len(keys))
-    return Survey(counter.scores(), {name: one.relations() for name, one in sums.items()}, done)
+    scores = ScoreCounter(num_classes, boundary=_BOUNDARY, device=device)
+    relations = RelationsCounter(num_classes)
+    metrics = {name: metric(num_classes, device=device) for name, metric in METRICS.items()}
+    counters: list[Counter] = [scores, relations, *metrics.values()]
+    count(model, dataset, keys, counters, device=device, batch_size=batch_size, progress=progress)
+    measured = {name: metric.result() for name, metric in metrics.items()}
+    return Survey(replace(scores.scores(), metrics=measured), relations.relations(), len(keys))

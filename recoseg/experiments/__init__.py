@@ -1,1 +1,1 @@
-"""The paper's tables as grids of runs: what they are, running them, and the tables that come out."""
+"""The paper's tables: `plan` says which runs there are, `running` does them, `tables` tells what came out."""

@@ -20,10 +20,7 @@ from torch import Tensor
 from torch.export import Dim
 
 from recoseg.errors import UserError, is_shortage
-from recoseg.export.deployable import INPUT, OUTPUT, About, Deployable
-
-Run = Callable[[Tensor], Tensor]
-"""(B, 3, H, W) uint8 -> logits (B, K, H, W)."""
+from recoseg.export.deployable import INPUT, OUTPUT, About, Deployable, Exported
 
 METADATA = "recoseg.json"
 EXAMPLE = (2, 3, 192, 256)  # two images and unequal sides, so that no size is taken for a constant
@@ -33,37 +30,39 @@ EXAMPLE = (2, 3, 192, 256)  # two images and unequal sides, so that no size is t
 class Format:
     ending: str
     write: Callable[[Deployable, About, tuple[int, int] | None], bytes]
-    run: Callable[[bytes], Run]
+    run: Callable[[bytes], Exported]
 
 
-def write_torch(network: Deployable, about: About, size: tuple[int, int] | None) -> bytes:
+def _write_torch(network: Deployable, about: About, size: tuple[int, int] | None) -> bytes:
     """A torch.export program: any PyTorch runs it, without recoseg."""
     buffer = io.BytesIO()
     torch.export.save(program(network, size), buffer, extra_files={METADATA: json.dumps(about.values())})
     return buffer.getvalue()
 
 
-def run_torch(content: bytes) -> Run:
-    module: Run = torch.export.load(io.BytesIO(content)).module()
+def _run_torch(content: bytes) -> Exported:
+    module: Exported = torch.export.load(io.BytesIO(content)).module()
     return module
 
 
-def write_onnx(network: Deployable, about: About, size: tuple[int, int] | None) -> bytes:
+def _write_onnx(network: Deployable, about: About, size: tuple[int, int] | None) -> bytes:
     """An ONNX model, with what is known of it as metadata."""
-    require_onnx("onnx", "onnxscript")
+    _require_onnx("onnx", "onnxscript")
     with tempfile.TemporaryDirectory() as folder, quiet():
         path = Path(folder) / "model.onnx"
         exported = torch.onnx.export(
             program(network, size), input_names=[INPUT], output_names=[OUTPUT], dynamo=True, verbose=False
         )
         assert exported is not None
-        exported.model.metadata_props.update({name: as_text(value) for name, value in about.values().items()})
+        exported.model.metadata_props.update(
+            {name: _as_text(value) for name, value in about.values().items()}
+        )
         exported.save(path, external_data=False)
         return path.read_bytes()
 
 
-def run_onnx(content: bytes) -> Run:
-    require_onnx("onnxruntime")
+def run_onnx(content: bytes) -> Exported:
+    _require_onnx("onnxruntime")
     import onnxruntime
 
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
@@ -74,7 +73,7 @@ def run_onnx(content: bytes) -> Run:
     return run
 
 
-FORMATS = {"onnx": Format(".onnx", write_onnx, run_onnx), "torch": Format(".pt2", write_torch, run_torch)}
+FORMATS = {"onnx": Format(".onnx", _write_onnx, run_onnx), "torch": Format(".pt2", _write_torch, _run_torch)}
 
 
 def program(network: Deployable, size: tuple[int, int] | None) -> torch.export.ExportedProgram:
@@ -95,10 +94,10 @@ def program(network: Deployable, size: tuple[int, int] | None) -> torch.export.E
         raise UserError(
             f"this network cannot be exported: {type(error).__name__}: {reason}{advice}"
         ) from error
-    return without_traces(exported)
+    return _without_traces(exported)
 
 
-def without_traces(exported: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+def _without_traces(exported: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
     """Without the stack traces of its operations: they hold the paths of this machine."""
     for module in exported.graph_module.modules():
         for node in module.graph.nodes if isinstance(module, torch.fx.GraphModule) else ():
@@ -106,11 +105,11 @@ def without_traces(exported: torch.export.ExportedProgram) -> torch.export.Expor
     return exported
 
 
-def as_text(value: object) -> str:
+def _as_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def require_onnx(*packages: str) -> None:
+def _require_onnx(*packages: str) -> None:
     for package in packages:
         try:
             importlib.import_module(package)

@@ -8,25 +8,24 @@ from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recoseg.figures.curves import LINES
-from recoseg.figures.heading import Heading
-from recoseg.figures.sheet import INK, MUTED, PAPER, Sheet, sheet, shortened, text_width
+from recoseg.figures.line_charts import LINES
+from recoseg.figures.sheet import INK, MUTED, PAPER, Heading, Sheet, sheet, shortened, text_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-OURS, PAPERS = LINES[0][0], LINES[1][0]
-BACKGROUNDS = ("#f4f4f4", PAPER)  # of the first row, the second, the third as the first, ...
-LONGEST_TITLE = 30
-SMALLEST_SPAN = 2.0  # per cent: less would make much of noise
-NAME_SIZE, LABEL_SIZE = 8.5, 7.5  # points
-NOT_RUN: Any = {"color": "#8a8a8a", "fontsize": LABEL_SIZE, "fontstyle": "italic", "va": "center"}
+_OURS, _PAPERS = LINES[0][0], LINES[1][0]
+_BACKGROUNDS = ("#f4f4f4", PAPER)  # of the first row, the second, the third as the first, ...
+_LONGEST_TITLE = 30
+_SMALLEST_SPAN = 2.0  # per cent: less would make much of noise
+_NAME_SIZE, _LABEL_SIZE = 8.5, 7.5  # points
+_NOT_RUN: Any = {"color": "#8a8a8a", "fontsize": _LABEL_SIZE, "fontstyle": "italic", "va": "center"}
 
 # The layout, in inches.
-PITCH = 0.27  # from row to row
-ABOVE, FOOT = 0.53, 0.42
-GAP, MARGIN = 0.22, 0.12
-LABEL = 0.5  # beside the highest dot, for its figure
+_PITCH = 0.27  # from row to row
+_ABOVE, _FOOT = 0.53, 0.42
+_GAP, _MARGIN = 0.22, 0.12
+_LABEL = 0.5  # beside the highest dot, for its figure
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class ChartPanel:
 
 
 @dataclass(frozen=True)
-class Side:
+class _Side:
     """What one half of a panel shows: for each row its lowest value, mean and highest, or nothing."""
 
     title: str
@@ -73,57 +72,57 @@ def draw_grid_chart(path: Path, panels: Sequence[ChartPanel], *, heading: Headin
     """Panels side by side and below one another, in the order of the table."""
     has_paper = any(panel.has_paper for panel in panels)
     columns = min(len(panels), 2 if has_paper else 3)
-    titles = [shortened(row.title, LONGEST_TITLE) for panel in panels for row in panel.rows]
-    names = text_width(max(map(len, titles)), NAME_SIZE) + 0.1
+    titles = [shortened(row.title, _LONGEST_TITLE) for panel in panels for row in panel.rows]
+    names = text_width(max(map(len, titles)), _NAME_SIZE) + 0.1
     side = (2.5 if has_paper else 4.0) if columns == 1 else 1.85
-    pitch = MARGIN + names + (2 * side + GAP if has_paper else side) + MARGIN
+    pitch = _MARGIN + names + (2 * side + _GAP if has_paper else side) + _MARGIN
     bands = [panels[start : start + columns] for start in range(0, len(panels), columns)]
-    heights = [ABOVE + PITCH * max(len(panel.rows) for panel in band) + FOOT for band in bands]
+    heights = [_ABOVE + _PITCH * max(len(panel.rows) for panel in band) + _FOOT for band in bands]
     width = max(columns * pitch, 5.0)
     top = heading.height(width)
     with sheet(path, width=width, height=top + sum(heights)) as page:
         heading.draw(page)
         for band, height in zip(bands, heights, strict=True):
             for number, panel in enumerate(band):
-                draw_panel(page, panel, number * pitch + MARGIN, top, names, side)
+                draw_panel(page, panel, number * pitch + _MARGIN, top, names, side)
             top += height
 
 
 def draw_panel(page: Sheet, panel: ChartPanel, left: float, top: float, names: float, side: float) -> None:
     """Both halves span as many points, so that equal distances are equal differences."""
     page.text(left, top + 0.18, panel.title, fontsize=10)
-    top += ABOVE
+    top += _ABOVE
     for number, row in enumerate(panel.rows):
-        title = shortened(row.title, LONGEST_TITLE)
+        title = shortened(row.title, _LONGEST_TITLE)
         page.text(
             left + names - 0.1,
-            top + (number + 0.5) * PITCH,
+            top + (number + 0.5) * _PITCH,
             title,
             ha="right",
             va="center_baseline",
-            fontsize=NAME_SIZE,
+            fontsize=_NAME_SIZE,
         )
-    halves = [our_side(panel), *([paper_side(panel)] if panel.has_paper else [])]
-    room = max(*(half.width for half in halves), SMALLEST_SPAN) * 1.1
-    for number, (half, draw) in enumerate(zip(halves, (draw_ours, draw_paper), strict=False)):
-        axes = page.axes(left + names + number * (side + GAP), top, side, PITCH * len(panel.rows))
-        dress(axes, half, room, share=1 - LABEL / side)
-        mark_baseline(axes, half, panel.baseline)
+    halves = [our_side(panel), *([_paper_side(panel)] if panel.has_paper else [])]
+    room = max(*(half.width for half in halves), _SMALLEST_SPAN) * 1.1
+    for number, (half, draw) in enumerate(zip(halves, (draw_ours, _draw_paper), strict=False)):
+        axes = page.axes(left + names + number * (side + _GAP), top, side, _PITCH * len(panel.rows))
+        _dress(axes, half, room, share=1 - _LABEL / side)
+        _mark_baseline(axes, half, panel.baseline)
         draw(axes, panel.rows, half)
 
 
-def our_side(panel: ChartPanel) -> Side:
-    return Side(
+def our_side(panel: ChartPanel) -> _Side:
+    return _Side(
         "ours", [(min(s), fsum(s) / len(s), max(s)) if (s := row.scores) else None for row in panel.rows]
     )
 
 
-def paper_side(panel: ChartPanel) -> Side:
+def _paper_side(panel: ChartPanel) -> _Side:
     figures = [(row.paper[0], row.paper[1] or 0.0) if row.paper else None for row in panel.rows]
-    return Side(panel.source, [(f[0] - f[1], f[0], f[0] + f[1]) if f else None for f in figures])
+    return _Side(panel.source, [(f[0] - f[1], f[0], f[0] + f[1]) if f else None for f in figures])
 
 
-def dress(axes: Axes, side: Side, room: float, *, share: float) -> None:
+def _dress(axes: Axes, side: _Side, room: float, *, share: float) -> None:
     """`room` points for the marks, in this share of the width, and the rest for the figures beside them."""
     from matplotlib.ticker import MaxNLocator
 
@@ -131,7 +130,7 @@ def dress(axes: Axes, side: Side, room: float, *, share: float) -> None:
     axes.set_xlim(left, left + room / share)
     axes.set_ylim(len(side.spans), 0)
     for number in range(len(side.spans)):
-        axes.axhspan(number, number + 1, color=BACKGROUNDS[number % 2], linewidth=0, zorder=0)
+        axes.axhspan(number, number + 1, color=_BACKGROUNDS[number % 2], linewidth=0, zorder=0)
     axes.set_title(side.title, fontsize=8, loc="left", color=MUTED, pad=3)
     for edge in ("left", "right", "top"):
         axes.spines[edge].set_visible(False)
@@ -140,41 +139,41 @@ def dress(axes: Axes, side: Side, room: float, *, share: float) -> None:
         axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10], prune="upper"))
     else:
         axes.set_xticks([])
-    axes.tick_params(length=2, labelsize=LABEL_SIZE, colors=MUTED)
+    axes.tick_params(length=2, labelsize=_LABEL_SIZE, colors=MUTED)
 
 
-def mark_baseline(axes: Axes, side: Side, baseline: int | None) -> None:
+def _mark_baseline(axes: Axes, side: _Side, baseline: int | None) -> None:
     span = None if baseline is None else side.spans[baseline]
     if span:
         axes.axvline(span[1], color=MUTED, linewidth=0.7, linestyle=(0, (2, 2)), zorder=1)
 
 
-def draw_ours(axes: Axes, rows: Sequence[ChartRow], side: Side) -> None:
+def draw_ours(axes: Axes, rows: Sequence[ChartRow], side: _Side) -> None:
     """A dot for each seed, a bar at their mean."""
     for number, (row, span) in enumerate(zip(rows, side.spans, strict=True)):
         middle = number + 0.5
         if span is None:
-            axes.text(0.02, middle, "not run", transform=axes.get_yaxis_transform(), **NOT_RUN)
+            axes.text(0.02, middle, "not run", transform=axes.get_yaxis_transform(), **_NOT_RUN)
             continue
         axes.plot(
-            [span[1]] * 2, [middle - 0.32, middle + 0.32], color=OURS, linewidth=1.8, solid_capstyle="butt"
+            [span[1]] * 2, [middle - 0.32, middle + 0.32], color=_OURS, linewidth=1.8, solid_capstyle="butt"
         )
-        axes.plot(row.scores, [middle] * len(row.scores), "o", color=OURS, alpha=0.55, markersize=4.5, mew=0)
-        put_figure(axes, span, middle, f"{span[1]:.1f}")
+        axes.plot(row.scores, [middle] * len(row.scores), "o", color=_OURS, alpha=0.55, markersize=4.5, mew=0)
+        _put_figure(axes, span, middle, f"{span[1]:.1f}")
 
 
-def draw_paper(axes: Axes, rows: Sequence[ChartRow], side: Side) -> None:
+def _draw_paper(axes: Axes, rows: Sequence[ChartRow], side: _Side) -> None:
     """A diamond at the mean, and a line as long as the range that the paper gives."""
     for number, (row, span) in enumerate(zip(rows, side.spans, strict=True)):
         if span and row.paper:
             middle = number + 0.5
-            axes.plot([span[0], span[2]], [middle] * 2, color=PAPERS, linewidth=1.2)
-            axes.plot([span[1]], [middle], "D", color=PAPERS, markersize=4.5)
-            put_figure(axes, span, middle, f"{row.paper[0]:.2f}")
+            axes.plot([span[0], span[2]], [middle] * 2, color=_PAPERS, linewidth=1.2)
+            axes.plot([span[1]], [middle], "D", color=_PAPERS, markersize=4.5)
+            _put_figure(axes, span, middle, f"{row.paper[0]:.2f}")
 
 
-def put_figure(axes: Axes, span: tuple[float, float, float], middle: float, text: str) -> None:
+def _put_figure(axes: Axes, span: tuple[float, float, float], middle: float, text: str) -> None:
     """Right of all marks of its row, where it covers none, and over the baseline's line."""
-    look: Any = {"va": "center_baseline", "fontsize": LABEL_SIZE, "color": INK}
-    behind = {"facecolor": BACKGROUNDS[int(middle) % 2], "edgecolor": "none", "pad": 0.5}
+    look: Any = {"va": "center_baseline", "fontsize": _LABEL_SIZE, "color": INK}
+    behind = {"facecolor": _BACKGROUNDS[int(middle) % 2], "edgecolor": "none", "pad": 0.5}
     axes.annotate(text, (span[2], middle), (5, 0), textcoords="offset points", bbox=behind, **look)

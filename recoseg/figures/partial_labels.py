@@ -9,19 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import minimum_filter
 
-from recoseg.figures.class_boxes import ClassBoxes, coloured
-from recoseg.figures.sheet import sheet
-from recoseg.splits.pixel_budget import PixelBudget
-from recoseg.splits.split_file import Point
+from recoseg.figures.sheet import ClassBoxes, coloured, sheet
+from recoseg.splits.labelled_pixels import PixelBudget, Point
 from recoseg.types import ClassInfo
 
-BUDGETS = {"1": "1 pixel (zoomed 5 times)", "1%": "1 % labels", "5%": "5 % labels", "25%": "25 % labels"}
-ZOOM = 5
+_BUDGETS = {"1": "1 pixel (zoomed 5 times)", "1%": "1 % labels", "5%": "5 % labels", "25%": "25 % labels"}
+_ZOOM = 5
 
 # The layout, in inches.
-PANEL = 3.2
-GAP = 0.1
-TITLE = 0.32
+_PANEL = 3.2
+_GAP = 0.1
+_TITLE = 0.32
 
 
 def draw_partial_labels(
@@ -33,19 +31,19 @@ def draw_partial_labels(
     used: str | None = None,
 ) -> None:
     """Writes the figure of one image; `used` is the budget of the split, whose title is marked."""
-    budgets = BUDGETS if used is None or used in BUDGETS else {**BUDGETS, used: f"{used} labels"}
+    budgets = _BUDGETS if used is None or used in _BUDGETS else {**_BUDGETS, used: f"{used} labels"}
     panels = {budget: panel(labels, points, budget, classes) for budget in budgets}
     height, width = panels["1"].shape[:2]
-    panel_height = PANEL * height / width
-    wide = len(panels) * (PANEL + GAP) + GAP
-    boxes = ClassBoxes.of(classes, [label for label, _, _ in points], wide - 2 * GAP, undefined=True)
-    high = TITLE + panel_height + GAP + boxes.height + GAP
-    with sheet(path, width=wide, height=high, dots=width / PANEL) as page:  # pixel for pixel
+    panel_height = _PANEL * height / width
+    wide = len(panels) * (_PANEL + _GAP) + _GAP
+    boxes = ClassBoxes.of(classes, [label for label, _, _ in points], wide - 2 * _GAP, undefined=True)
+    high = _TITLE + panel_height + _GAP + boxes.height + _GAP
+    with sheet(path, width=wide, height=high, dots=width / _PANEL) as page:  # pixel for pixel
         for number, (budget, pixels) in enumerate(panels.items()):
-            axes = page.picture(GAP + number * (PANEL + GAP), TITLE, PANEL, panel_height, pixels)
+            axes = page.picture(_GAP + number * (_PANEL + _GAP), _TITLE, _PANEL, panel_height, pixels)
             title = f"{budgets[budget]}, this split" if budget == used else budgets[budget]
             axes.set_title(title, fontsize=10, style="italic", pad=4)
-        boxes.draw(page, GAP, TITLE + panel_height + GAP)
+        boxes.draw(page, _GAP, _TITLE + panel_height + _GAP)
 
 
 def panel(
@@ -54,7 +52,7 @@ def panel(
     """(H, W, 3) colours of what is seen; small images are enlarged by a whole number."""
     seen = PixelBudget.parse(budget).visible(labels, points)
     if budget == "1":
-        seen = minimum_filter(seen, size=ZOOM)  # IGNORE is the highest value: every class grows into it
+        seen = minimum_filter(seen, size=_ZOOM)  # IGNORE is the highest value: every class grows into it
     factor = max(1, -(-320 // labels.shape[1]))
     enlarged: NDArray[np.uint8] = coloured(seen, classes).repeat(factor, axis=0).repeat(factor, axis=1)
     return enlarged

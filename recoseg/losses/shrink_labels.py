@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from recoseg.errors import UserError
-from recoseg.losses.contrast_checks import INTEGERS
+from recoseg.losses.regional_contrast.checks import INTEGERS
 from recoseg.types import IGNORE
 
 

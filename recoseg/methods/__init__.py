@@ -1,1 +1,16 @@
-"""Methods of training; each is one file."""
+"""Methods of training, one file each, by their names in `METHODS`."""
+
+from recoseg.methods.mean_teacher import MeanTeacher
+from recoseg.methods.method import Method, MethodParts
+from recoseg.methods.parts.contrast import ContrastTerm
+from recoseg.methods.s4gan import S4GAN
+from recoseg.methods.supervised import Supervised
+
+METHODS: dict[str, type[Method]] = {
+    "supervised": Supervised,
+    "mean_teacher": MeanTeacher,
+    "s4gan": S4GAN,
+}
+"""`method.name` -> what it stands for; its settings are in `config/method_settings.py`."""
+
+__all__ = ["METHODS", "S4GAN", "ContrastTerm", "MeanTeacher", "Method", "MethodParts", "Supervised"]

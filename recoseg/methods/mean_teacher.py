@@ -5,19 +5,19 @@ With a mix it is CutOut, CutMix (French et al., 2020) or ClassMix (Olsson et al.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from recoseg.augment.strong import StrongView
 from recoseg.errors import UserError
-from recoseg.lookup import lookup
-from recoseg.losses.pixel import confident_cross_entropy
-from recoseg.methods.base import Method
-from recoseg.methods.ramp import Ramp
-from recoseg.methods.student_passes import PASSES
-from recoseg.methods.teacher import Teacher
+from recoseg.losses.cross_entropy import confident_cross_entropy
+from recoseg.methods.method import Method, MethodParts
+from recoseg.methods.parts.ema_teacher import Teacher
+from recoseg.methods.parts.ramp import Ramp
+from recoseg.methods.parts.student_passes import PASSES
+from recoseg.text import lookup
 from recoseg.types import Batch, PseudoLabels, StepOutput
 
 
@@ -56,6 +56,16 @@ class MeanTeacher(Method):
         self.pass_both = lookup(PASSES, student_pass, what="student's pass")
         self.ramp = Ramp(supervised_start=supervised_start, ramp=ramp)
 
+    @classmethod
+    def build(
+        cls, student: nn.Module, parts: MethodParts, *, mix: str = "classmix", **settings: Any
+    ) -> MeanTeacher:
+        return cls(student, parts.strong_view(mix), **settings)
+
+    @property
+    def least_unlabelled(self) -> int:
+        return self.view.least_images
+
     def uses_unlabelled(self, iteration: int) -> bool:
         return self.ramp.has_begun(iteration)
 
@@ -64,7 +74,7 @@ class MeanTeacher(Method):
     ) -> StepOutput:
         if unlabelled is None:
             return self.supervised_step(labelled)
-        pseudo = self.teacher.pseudo_label(unlabelled.images).within(unlabelled.shown)
+        pseudo = self.teacher.pseudo_label(unlabelled.images).within(unlabelled.inside)
         images, pseudo = self.view(unlabelled.images, pseudo, unlabelled.labels, generator)
         both = self.pass_both(self.student, labelled.images, images)
         supervised = self.supervised_loss(both.on_labelled, labelled)

@@ -6,7 +6,7 @@ The student makes its maps of unlabelled images look true, and trusts the ones t
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -15,9 +15,10 @@ from torch.optim import Adam, Optimizer
 
 from recoseg.augment.strong import StrongView
 from recoseg.errors import UserError
-from recoseg.losses.pixel import pixel_cross_entropy
-from recoseg.methods.discriminator import Discriminator, Judgement
-from recoseg.methods.ramp import Ramp
+from recoseg.losses.cross_entropy import pixel_cross_entropy
+from recoseg.methods.method import MethodParts
+from recoseg.methods.parts.discriminator import Discriminator, Judgement
+from recoseg.methods.parts.ramp import Ramp
 from recoseg.methods.supervised import Supervised
 from recoseg.models.layers import resize
 from recoseg.types import IGNORE, Batch, PseudoLabels, StepOutput
@@ -64,6 +65,10 @@ class S4GAN(Supervised):
         self.discriminator = Discriminator(num_classes)
         self.optimiser = Adam(self.discriminator.parameters(), lr=discriminator_lr, betas=(0.9, 0.99))
 
+    @classmethod
+    def build(cls, student: nn.Module, parts: MethodParts, **settings: Any) -> S4GAN:
+        return cls(student, parts.strong_view("none"), parts.num_classes, **settings)
+
     def uses_unlabelled(self, iteration: int) -> bool:
         return self.ramp.has_begun(iteration)
 
@@ -80,21 +85,21 @@ class S4GAN(Supervised):
             )
         output = self.supervised_step(labelled)
         if unlabelled is None:
-            return replace(output, loss=output.loss + untouched(self.discriminator))
-        whole = PseudoLabels.certain(torch.zeros_like(unlabelled.labels)).within(unlabelled.shown)
+            return replace(output, loss=output.loss + _untouched(self.discriminator))
+        whole = PseudoLabels.certain(torch.zeros_like(unlabelled.labels)).within(unlabelled.inside)
         images, seen = self.view(unlabelled.images, whole, None, generator)
-        shown = seen.labels != IGNORE  # (B, H, W): not padding
+        inside = seen.labels != IGNORE  # (B, H, W): not padding
         on_unlabelled = self.student(images)
         predicted = resize(on_unlabelled.logits.float(), images.shape[2:]).softmax(1)  # (B, K, H, W)
-        predicted = predicted * shown[:, None]
+        predicted = predicted * inside[:, None]
         confidence, labels = predicted.detach().max(1)  # (B, H, W), twice
-        labels = labels.where(shown, IGNORE)
+        labels = labels.where(inside, IGNORE)
 
         true = class_maps(labelled.labels, self.num_classes).to(predicted.dtype)
         on_true = self.discriminator(labelled.images, true)
         on_predicted = self.discriminator(images, predicted.detach())
         judgement = self.discriminator.judge_without_learning(images, predicted)
-        looks_true = judgement.scores.detach().float().sigmoid() > self.self_above  # (B,)
+        looks_true = judgement.scores.detach().float().sigmoid() >= self.self_above  # (B,)
 
         matching = F.l1_loss(judgement.features.mean(0), on_true.features.detach().mean(0))
         self_training = pixel_cross_entropy(
@@ -103,7 +108,7 @@ class S4GAN(Supervised):
         scale = self.ramp.weight(iteration)
         output = output.plus("matching", matching, weight=scale * self.match_weight)
         output = output.plus("self_training", self_training, weight=scale * self.self_weight)
-        output = output.plus("discriminator", discriminator_loss(on_true, on_predicted))
+        output = output.plus("discriminator", _discriminator_loss(on_true, on_predicted))
         own = PseudoLabels(labels, confidence)
         return replace(output, pixels=[*output.pixels, (on_unlabelled, own)], mixed=(images, own))
 
@@ -113,13 +118,13 @@ def class_maps(labels: Tensor, num_classes: int) -> Tensor:
     return labels[:, None] == torch.arange(num_classes, device=labels.device)[:, None, None]
 
 
-def discriminator_loss(on_true: Judgement, on_predicted: Judgement) -> Tensor:
+def _discriminator_loss(on_true: Judgement, on_predicted: Judgement) -> Tensor:
     """Binary cross-entropy: true maps are to score 1, predicted ones 0; both kinds weigh the same."""
     kinds = ((on_true.scores, torch.ones_like), (on_predicted.scores, torch.zeros_like))
     losses = [F.binary_cross_entropy_with_logits(scores, target(scores)) for scores, target in kinds]
     return (losses[0] + losses[1]) / 2
 
 
-def untouched(network: nn.Module) -> Tensor:
+def _untouched(network: nn.Module) -> Tensor:
     """0, with a gradient of 0 for each parameter: processes that train together wait for all gradients."""
     return torch.stack([parameter.flatten()[:0].sum() for parameter in network.parameters()]).sum()

@@ -7,8 +7,8 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from recoseg.methods.base import Method
-from recoseg.methods.teacher import Teacher
+from recoseg.methods.method import Method
+from recoseg.methods.parts.ema_teacher import Teacher
 from recoseg.types import Batch, StepOutput
 
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from recoseg.models.base import SegmentationNetwork
-from recoseg.models.encoders import Encoder
-from recoseg.models.image_checks import require_images
-from recoseg.models.initialise import initialise, quiet
-from recoseg.models.layers import Normalise
+from recoseg.models.encoders import Encoder, EncoderOutput
+from recoseg.models.layers import Normalise, initialise, quiet
+from recoseg.models.network import SegmentationNetwork, require_images
 from recoseg.types import ModelOutput
 
 RATES = (6, 12, 18, 24)
 
 
-class SummedPyramid(nn.Module):
+class _SummedPyramid(nn.Module):
     """The sum of 3x3 convolutions of several dilations: DeepLabV2's classifier."""
 
     def __init__(self, inputs: int, outputs: int, *, rates: tuple[int, ...]) -> None:
@@ -42,7 +40,7 @@ class DeepLabV2(SegmentationNetwork):
     def __init__(self, *, encoder: Encoder, num_classes: int, feature_channels: int | None = None) -> None:
         super().__init__()
         self.normalise = Normalise(mean=encoder.mean, std=encoder.std)
-        self.classifier = SummedPyramid(encoder.high_channels, num_classes, rates=RATES)
+        self.classifier = _SummedPyramid(encoder.high_channels, num_classes, rates=RATES)
         self.apply(initialise)
         for branch in self.classifier.branches:
             quiet(branch)
@@ -53,8 +51,14 @@ class DeepLabV2(SegmentationNetwork):
         )
         self.encoder = encoder  # after apply: it comes initialised, or pretrained
 
-    def forward(self, images: Tensor) -> ModelOutput:
+    def encode(self, images: Tensor) -> EncoderOutput:
         require_images(images, smallest=self.encoder.output_stride)
-        encoded = self.encoder(self.normalise(images)).high
-        features = self.representation(encoded) if self.representation is not None else None
-        return ModelOutput(logits=self.classifier(encoded), features=features)
+        encoded: EncoderOutput = self.encoder(self.normalise(images))
+        return encoded
+
+    def decode(self, encoded: EncoderOutput) -> ModelOutput:
+        features = self.representation(encoded.high) if self.representation is not None else None
+        return ModelOutput(logits=self.classifier(encoded.high), features=features)
+
+    def forward(self, images: Tensor) -> ModelOutput:
+        return self.decode(self.encode(images))

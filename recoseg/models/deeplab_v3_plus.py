@@ -7,15 +7,12 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from recoseg.models.base import SegmentationNetwork
-from recoseg.models.encoders import Encoder
-from recoseg.models.heads import convolved_head
-from recoseg.models.image_checks import require_images
-from recoseg.models.initialise import initialise, quiet
-from recoseg.models.layers import ASPP, Normalise, conv_norm_relu, resize
+from recoseg.models.encoders import Encoder, EncoderOutput
+from recoseg.models.layers import ASPP, Normalise, conv_norm_relu, convolved_head, initialise, quiet, resize
+from recoseg.models.network import SegmentationNetwork, require_images
 from recoseg.types import ModelOutput
 
-LOW_CHANNELS = 48
+_LOW_CHANNELS = 48
 RATES = {8: (12, 24, 36), 16: (6, 12, 18), 32: (3, 6, 9)}
 """Output stride of the encoder -> dilations of ASPP: they span the same part of the image."""
 
@@ -50,8 +47,8 @@ class DeepLabV3Plus(SegmentationNetwork):
             dropout=dropout,
             pooling_norm=pooling_norm,
         )
-        self.low = conv_norm_relu(encoder.low_channels, LOW_CHANNELS, kernel=1)
-        decoded = decoder_width + LOW_CHANNELS
+        self.low = conv_norm_relu(encoder.low_channels, _LOW_CHANNELS, kernel=1)
+        decoded = decoder_width + _LOW_CHANNELS
         self.classifier = convolved_head(decoded, decoder_width, num_classes, separable=separable)
         self.apply(initialise)
         quiet(self.classifier[-1])
@@ -62,11 +59,17 @@ class DeepLabV3Plus(SegmentationNetwork):
         )
         self.encoder = encoder  # after apply: it comes initialised, or pretrained
 
-    def forward(self, images: Tensor) -> ModelOutput:
+    def encode(self, images: Tensor) -> EncoderOutput:
         require_images(images, smallest=self.encoder.output_stride)
-        encoded = self.encoder(self.normalise(images))
+        encoded: EncoderOutput = self.encoder(self.normalise(images))
+        return encoded
+
+    def decode(self, encoded: EncoderOutput) -> ModelOutput:
         low = self.low(encoded.low)  # (B, 48, H/4, W/4)
         high = resize(self.aspp(encoded.high), low.shape[2:])
         decoded = torch.cat([high, low], dim=1)  # (B, width + 48, H/4, W/4)
         features = self.representation(decoded) if self.representation is not None else None
         return ModelOutput(logits=self.classifier(decoded), features=features)
+
+    def forward(self, images: Tensor) -> ModelOutput:
+        return self.decode(self.encode(images))

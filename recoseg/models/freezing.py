@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from recoseg.errors import UserError
-from recoseg.models.encoders.base import Encoder
+from recoseg.models.encoders.encoder import Encoder
 
 
 class FrozenBatchNorm(nn.Module):

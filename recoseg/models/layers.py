@@ -1,4 +1,4 @@
-"""The few layers that decoders are made of."""
+"""The few layers that networks are made of, and how their weights start."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def conv_norm_relu(
     )
 
 
-class ImagePooling(nn.Module):
+class _ImagePooling(nn.Module):
     """The mean of each channel over the image, through a 1x1 convolution, spread over the image again.
 
     Its BatchNorm sees one value an image: of two images, every channel becomes +1 and -1 exactly, whatever
@@ -90,7 +90,7 @@ class ASPP(nn.Module):
         self.branches = nn.ModuleList([conv_norm_relu(inputs, outputs, kernel=1)])
         for rate in rates:
             self.branches.append(conv_norm_relu(inputs, outputs, dilation=rate, separable=separable))
-        self.branches.append(ImagePooling(inputs, outputs, norm=pooling_norm))
+        self.branches.append(_ImagePooling(inputs, outputs, norm=pooling_norm))
         self.project = conv_norm_relu(len(self.branches) * outputs, outputs, kernel=1)
         self.dropout = nn.Dropout(dropout)
 
@@ -103,3 +103,26 @@ class ASPP(nn.Module):
 def resize(x: Tensor, size: tuple[int, int] | torch.Size) -> Tensor:
     """Bilinear, to (height, width)."""
     return F.interpolate(x, size=tuple(size), mode="bilinear", align_corners=False)
+
+
+def convolved_head(inputs: int, width: int, outputs: int, *, separable: bool = False) -> nn.Sequential:
+    """3x3 convolution, BatchNorm, ReLU, 1x1 convolution: DeepLabV3+'s classifier and representation head."""
+    return nn.Sequential(conv_norm_relu(inputs, width, separable=separable), nn.Conv2d(width, outputs, 1))
+
+
+def quiet(layer: nn.Module) -> None:
+    """A classifier's last layer, so that all classes are about as likely at the start.
+
+    Started as the layers before it, its logits would be so large that the first steps only calm them down,
+    with gradients of the encoder several times as large as later on.
+    """
+    assert isinstance(layer, nn.Conv2d)
+    nn.init.normal_(layer.weight, std=0.01)
+
+
+def initialise(module: nn.Module) -> None:
+    """The start that He et al. (2015) propose; BatchNorm starts as the identity by itself."""
+    if isinstance(module, nn.Conv2d):
+        nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+        if module.bias is not None:
+            nn.init.zeros_(module.bias)

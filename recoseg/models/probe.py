@@ -1,4 +1,4 @@
-"""Finding, by watching it work, where a network reads its decoder's features."""
+"""Finding, by watching it work, where a network reads its decoder's features; and taking them there."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
+from math import sqrt
 
 import torch
 from torch import Tensor, nn
 
 from recoseg.errors import UserError
-from recoseg.lookup import did_you_mean
-from recoseg.models.feature_maps import as_map, first_of
 from recoseg.models.sizes import Answer
+from recoseg.text import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Call:
+class _Call:
     """One layer at work during a forward pass."""
 
     name: str
@@ -62,17 +62,17 @@ def find_place(
     network: nn.Module, answer: Answer, images: Tensor, *, num_classes: int, at: str | None
 ) -> Place:
     """The layer named `at`, or else the last layer with K output channels on which the logits depend."""
-    calls = calls_of(network, answer, images)
+    calls = _calls_of(network, answer, images)
     if at is not None:
-        return named_call(network, calls, at).place(images.shape[2:])
-    candidates = [call for call in calls if outputs_of(call.layer) == num_classes]
+        return _named_call(network, calls, at).place(images.shape[2:])
+    candidates = [call for call in calls if _outputs_of(call.layer) == num_classes]
     # A layer from K to K channels refines or enlarges logits: the features are before that.
-    candidates = [call for call in candidates if inputs_of(call.layer) != num_classes] or candidates
+    candidates = [call for call in candidates if _inputs_of(call.layer) != num_classes] or candidates
     logits = answer(images)
     for call in reversed(candidates):  # heads that serve a loss of their own come last, and move no logit
-        if moves_logits(call.layer, answer, images, logits):
+        if _moves_logits(call.layer, answer, images, logits):
             return call.place(images.shape[2:])
-    seen = [f"{call.name} makes {outputs_of(call.layer)}" for call in calls if outputs_of(call.layer)]
+    seen = [f"{call.name} makes {_outputs_of(call.layer)}" for call in calls if _outputs_of(call.layer)]
     raise UserError(
         f"found no layer that makes the logits' {num_classes} channels; the last of the network: "
         f"{', '.join(seen[-5:]) or 'none that is a convolution or linear'}; name the layer that reads the "
@@ -80,9 +80,9 @@ def find_place(
     )
 
 
-def calls_of(network: nn.Module, answer: Answer, images: Tensor) -> list[Call]:
+def _calls_of(network: nn.Module, answer: Answer, images: Tensor) -> list[_Call]:
     """Every layer that works in a forward pass, in the order in which they finish."""
-    calls: list[Call] = []
+    calls: list[_Call] = []
 
     def note(
         name: str,
@@ -91,7 +91,7 @@ def calls_of(network: nn.Module, answer: Answer, images: Tensor) -> list[Call]:
         named: Mapping[str, object],
         output: object,
     ) -> None:
-        calls.append(Call(name, layer, first_of(arguments, named)))
+        calls.append(_Call(name, layer, _first_of(arguments, named)))
 
     with ExitStack() as hooks:
         for name, layer in network.named_modules():
@@ -100,7 +100,7 @@ def calls_of(network: nn.Module, answer: Answer, images: Tensor) -> list[Call]:
     return calls
 
 
-def named_call(network: nn.Module, calls: list[Call], at: str) -> Call:
+def _named_call(network: nn.Module, calls: list[_Call], at: str) -> _Call:
     """The last call of the layer of that name."""
     found = [call for call in calls if call.name == at]
     if found:
@@ -113,19 +113,19 @@ def named_call(network: nn.Module, calls: list[Call], at: str) -> Call:
     raise UserError(f"at: the network has no layer {at!r}{did_you_mean(at, dict.fromkeys([*near, *ends]))}")
 
 
-def outputs_of(layer: nn.Module) -> int | None:
+def _outputs_of(layer: nn.Module) -> int | None:
     if isinstance(layer, nn.Conv2d | nn.ConvTranspose2d):
         return layer.out_channels
     return layer.out_features if isinstance(layer, nn.Linear) else None
 
 
-def inputs_of(layer: nn.Module) -> int | None:
+def _inputs_of(layer: nn.Module) -> int | None:
     if isinstance(layer, nn.Conv2d | nn.ConvTranspose2d):
         return layer.in_channels
     return layer.in_features if isinstance(layer, nn.Linear) else None
 
 
-def moves_logits(layer: nn.Module, answer: Answer, images: Tensor, logits: Tensor) -> bool:
+def _moves_logits(layer: nn.Module, answer: Answer, images: Tensor, logits: Tensor) -> bool:
     """Whether the logits change when this layer's output does."""
 
     def disturb(layer: nn.Module, arguments: tuple[object, ...], output: Tensor) -> Tensor:
@@ -136,3 +136,65 @@ def moves_logits(layer: nn.Module, answer: Answer, images: Tensor, logits: Tenso
         return not torch.equal(answer(images), logits)
     finally:
         handle.remove()
+
+
+_MOST_EXTRA_TOKENS = 8
+"""Class and register tokens of vision transformers stand before those of the image."""
+
+
+class _Tap:
+    """Keeps the tensor that a layer was last called with."""
+
+    taken: object = None
+
+    def __call__(self, layer: nn.Module, arguments: tuple[object, ...], named: Mapping[str, object]) -> None:
+        self.taken = _first_of(arguments, named)
+
+
+@contextmanager
+def tapped(layer: nn.Module) -> Iterator[_Tap]:
+    """Take what the layer reads during one forward pass.
+
+    The hook lives for that pass only: a network between passes has none, so copies of it, its saved weights
+    and its exports are those of the plain network.
+    """
+    tap = _Tap()
+    handle = layer.register_forward_pre_hook(tap, with_kwargs=True)
+    try:
+        yield tap
+    finally:
+        handle.remove()
+
+
+def _first_of(arguments: Sequence[object], named: Mapping[str, object]) -> object:
+    return next(iter((*arguments, *named.values())), None)
+
+
+def as_map(taken: object, *, channels_last: bool, image_size: Sequence[int]) -> Tensor:
+    """What a layer read -> (B, C, h, w): maps as they are, tokens (B, N, C) laid out like the image."""
+    if isinstance(taken, Tensor) and taken.ndim == 4:
+        return taken.movedim(3, 1) if channels_last else taken
+    if isinstance(taken, Tensor) and taken.ndim == 3:
+        num_extra, height, width = token_grid(taken.shape[1], image_size)
+        tokens = taken[:, num_extra:]  # (B, h * w, C)
+        return tokens.transpose(1, 2).reshape(len(tokens), -1, height, width)
+    what = f"of shape {tuple(taken.shape)}" if isinstance(taken, Tensor) else type(taken).__name__
+    raise UserError(
+        f"the layer for the representation reads an input {what}, needs a map (B, C, h, w) or tokens "
+        "(B, N, C); name another layer with at="
+    )
+
+
+def token_grid(num_tokens: int, image_size: Sequence[int]) -> tuple[int, int, int]:
+    """How many tokens stand before those of the image, and the (h, w) of the rest."""
+    aspect = image_size[1] / image_size[0]
+    for num_extra in range(_MOST_EXTRA_TOKENS + 1):
+        of_image = num_tokens - num_extra
+        height = max(1, round(sqrt(max(0, of_image) / aspect)))
+        width = max(1, round(height * aspect))
+        if height * width == of_image:
+            return num_extra, height, width
+    raise UserError(
+        f"{num_tokens} tokens cannot be laid out like an image of {image_size[0]}x{image_size[1]}; "
+        "name a layer that reads a map (B, C, h, w) with at="
+    )

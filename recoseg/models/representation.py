@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor, nn
 
-from recoseg.models.base import SegmentationNetwork
-from recoseg.models.feature_maps import tapped
-from recoseg.models.heads import convolved_head
-from recoseg.models.image_checks import require_images
-from recoseg.models.initialise import initialise
-from recoseg.models.layers import Normalise
-from recoseg.models.logits import logits_of
-from recoseg.models.probe import Place, find_place, undisturbed
+from recoseg.errors import UserError
+from recoseg.models.layers import Normalise, convolved_head, initialise
+from recoseg.models.network import SegmentationNetwork, require_images
+from recoseg.models.probe import Place, find_place, tapped, undisturbed
 from recoseg.models.sizes import SizeRule, crop_features, crop_logits, find_size_rule
 from recoseg.types import ModelOutput
 
-ENCODER_NAMES = ("base_model", "backbone", "encoder")
+_ENCODER_NAMES = ("base_model", "backbone", "encoder")
 """How transformers, torchvision and segmentation_models_pytorch name the pretrained part of a network."""
 
 
@@ -56,7 +54,7 @@ def with_representation(
             images = images_of(*sizes.padded((64, 64)))
             place = find_place(network, answer, images, num_classes=num_classes, at=at)
             finer = max(1, feature_stride * place.cells[0] // images.shape[2])
-            head = representation_head(place.channels, feature_channels, finer=finer).to(first.dtype)
+            head = _representation_head(place.channels, feature_channels, finer=finer).to(first.dtype)
     return WithRepresentation(
         network,
         num_classes=num_classes,
@@ -67,7 +65,7 @@ def with_representation(
     ).to(first.device)
 
 
-def representation_head(inputs: int, outputs: int, *, finer: int) -> nn.Module:
+def _representation_head(inputs: int, outputs: int, *, finer: int) -> nn.Module:
     """The paper's head; a map `finer` times finer than asked for is averaged down first."""
     head = convolved_head(inputs, outputs, outputs)
     head.apply(initialise)
@@ -111,5 +109,38 @@ class WithRepresentation(SegmentationNetwork):
     @property
     def encoder(self) -> nn.Module | None:
         """The pretrained part, which may learn at a rate of its own; None where no name tells it."""
-        parts = (getattr(self.network, name, None) for name in ENCODER_NAMES)
+        parts = (getattr(self.network, name, None) for name in _ENCODER_NAMES)
         return next((p for p in parts if isinstance(p, nn.Module) and p is not self.network), None)
+
+
+KEYS = ("out", "logits")
+
+
+def logits_of(output: object, num_classes: int) -> Tensor:
+    """(B, K, h, w) from a tensor, a dict with "out" (torchvision's), or an object with `.logits`."""
+    found: object = output
+    if isinstance(output, Mapping):
+        found = next((output[key] for key in KEYS if key in output), output)
+    elif not isinstance(output, Tensor):
+        found = getattr(output, "logits", output)
+    if not isinstance(found, Tensor):
+        raise UserError(
+            f"the network returns {described(found)}, needs a tensor of logits, a dict with 'out' or an "
+            "object with .logits; wrap it in a module that returns its logits"
+        )
+    if found.ndim != 4:
+        raise UserError(f"the network's logits have the shape {tuple(found.shape)}, needs (B, K, h, w)")
+    if found.shape[1] != num_classes:
+        raise UserError(
+            f"the network's logits have {found.shape[1]} classes, their shape is {tuple(found.shape)}, but "
+            f"num_classes is {num_classes}; build the network for {num_classes} classes"
+        )
+    return found
+
+
+def described(value: object) -> str:
+    if isinstance(value, Mapping):
+        return f"a {type(value).__name__} with {', '.join(map(repr, value)) or 'nothing in it'}"
+    if isinstance(value, tuple | list):
+        return f"a {type(value).__name__} of {len(value)}"
+    return f"a {type(value).__name__}"

@@ -69,10 +69,10 @@ def find_size_rule(
     for square in (False, True):
         for multiple in multiples:
             height, width = example_size(multiple, square=square)
-            refusal = why_refused(answer, images_of(height, width))
+            refusal = _why_refused(answer, images_of(height, width))
             if refusal is None:
                 rule = SizeRule(multiple_of=multiple, square=square)
-                return replace(rule, at_least=smallest_side(answer, images_of, multiple, most=height))
+                return replace(rule, at_least=_smallest_side(answer, images_of, multiple, most=height))
             refusals.append(f"{height}x{width}: {refusal}")
     raise UserError(
         f"the network refuses images (1, 3, H, W) of all {len(refusals)} sizes tried, the first of "
@@ -87,7 +87,7 @@ def example_size(multiple: int, *, square: bool) -> tuple[int, int]:
     return (height, height) if square else (height, width)
 
 
-def why_refused(answer: Answer, images: Tensor) -> str | None:
+def _why_refused(answer: Answer, images: Tensor) -> str | None:
     """What the network says against the size of these images; None if it takes them whole."""
     try:
         logits = answer(images)
@@ -103,11 +103,11 @@ def why_refused(answer: Answer, images: Tensor) -> str | None:
     return None
 
 
-def smallest_side(
+def _smallest_side(
     answer: Answer, images_of: Callable[[int, int], Tensor], multiple: int, *, most: int
 ) -> int:
     """The least side that works, among doublings of the multiple up to `most`, which does."""
-    for side in doublings(multiple, most):
+    for side in _doublings(multiple, most):
         try:
             answer(images_of(side, side))
         except Exception:
@@ -116,7 +116,7 @@ def smallest_side(
     return most
 
 
-def doublings(side: int, most: int) -> Iterator[int]:
+def _doublings(side: int, most: int) -> Iterator[int]:
     while side < most:
         yield side
         side *= 2

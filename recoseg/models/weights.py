@@ -1,4 +1,4 @@
-"""Filling a network from a weights file by name, and saying what came of it."""
+"""Reading weights files without running code from them, and filling a network from one by name."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from recoseg.data.problem import FileError
-from recoseg.errors import UserError
-from recoseg.models.weight_files import read_tensors
+from recoseg.errors import UserError, is_shortage
 
-PREFIXES = ("module.", "backbone.", "encoder.")
-COUNTER = "num_batches_tracked"
+_PREFIXES = ("module.", "backbone.", "encoder.")
+_COUNTER = "num_batches_tracked"
 """BatchNorm's number of batches, which nothing of ours reads and older files lack."""
 
 
@@ -34,7 +34,7 @@ class LoadReport:
         is_whole = len(self.matched) == num_wanted
         parts = [f"{'all' if is_whole else f'{len(self.matched)} of'} {num_wanted} tensors matched"]
         if self.reinitialised:
-            parts.append(f"started afresh for their shape: {', '.join(layers_of(self.reinitialised))}")
+            parts.append(f"started afresh for their shape: {', '.join(_layers_of(self.reinitialised))}")
         if self.missing:
             parts.append(f"{len(self.missing)} missing{examples(self.missing)}")
         if self.left_over:
@@ -59,23 +59,23 @@ def load_weights(
     With `strict`, anything missing or left over is an error. What the file has below one of the names in
     `not_needed` may be left over.
     """
-    path, given, wanted = Path(path), read_tensors(Path(path)), module.state_dict()
-    names = best_names(given, wanted)
+    path, given, wanted = Path(path), _read_tensors(Path(path)), module.state_dict()
+    names = _best_names(given, wanted)
     differing = [name for name in names if given[names[name]].shape != wanted[name].shape]
     report = reported(path, given, wanted, names, differing, not_needed)
-    require_half(report, given, wanted)
+    _require_half(report, given, wanted)
     if differing and (strict or not reinitialise):
         shapes = {name: (given[names[name]].shape, wanted[name].shape) for name in differing}
-        raise UserError(f"{path}: {other_shapes(shapes)}")
+        raise UserError(f"{path}: {_other_shapes(shapes)}")
     if strict and (report.missing or report.left_over):
         raise UserError(f"{path}: does not fit this network ({report})")
     filling = {name: given[names[name]] for name in report.matched}
-    require_finite(filling, wanted, path)
+    _require_finite(filling, wanted, path)
     module.load_state_dict(filling, strict=False)
     return report
 
 
-def require_finite(given: Mapping[str, Tensor], fresh: Mapping[str, Tensor], path: Path) -> None:
+def _require_finite(given: Mapping[str, Tensor], fresh: Mapping[str, Tensor], path: Path) -> None:
     """Refuse NaN and infinity, which a network turns into nonsense without a word.
 
     A mask of a network's own may hold infinity: then it does so in the `fresh` network too.
@@ -95,20 +95,20 @@ def reported(
     differing: Sequence[str],
     not_needed: tuple[str, ...],
 ) -> LoadReport:
-    fresh_layers, used = layers_of(differing), set(names.values())
+    fresh_layers, used = _layers_of(differing), set(names.values())
     unused = [name for name in given if name not in used]
     expected = [name for name in unused if any(f".{part}" in f".{name}" for part in not_needed)]
     return LoadReport(
         path=path,
-        matched=[name for name in names if layer_of(name) not in fresh_layers],
-        missing=[name for name in wanted if name not in names and not name.endswith(COUNTER)],
+        matched=[name for name in names if _layer_of(name) not in fresh_layers],
+        missing=[name for name in wanted if name not in names and not name.endswith(_COUNTER)],
         left_over=[name for name in unused if name not in expected],
         not_needed=expected,
-        reinitialised=[name for name in names if layer_of(name) in fresh_layers],
+        reinitialised=[name for name in names if _layer_of(name) in fresh_layers],
     )
 
 
-def best_names(given: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> dict[str, str]:
+def _best_names(given: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> dict[str, str]:
     """Name in the network -> name in the file, for the way of taking off prefixes that matches most."""
     found = [{name: names[name] for name in wanted if name in names} for names in readings(given)]
     return max(found, key=len)
@@ -121,10 +121,12 @@ def readings(given: Mapping[str, Tensor]) -> Iterator[dict[str, str]]:
         start = remaining.pop(0)
         names = {name.removeprefix(start): name for name in given if name.startswith(start)}
         yield names
-        remaining += [start + prefix for prefix in PREFIXES if any(name.startswith(prefix) for name in names)]
+        remaining += [
+            start + prefix for prefix in _PREFIXES if any(name.startswith(prefix) for name in names)
+        ]
 
 
-def require_half(report: LoadReport, given: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:
+def _require_half(report: LoadReport, given: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:
     if len(report.matched) * 2 < len(wanted):
         raise UserError(
             f"{report.path}: only {len(report.matched)} of the network's {len(wanted)} tensors are in this "
@@ -133,12 +135,12 @@ def require_half(report: LoadReport, given: Mapping[str, Tensor], wanted: Mappin
         )
 
 
-def other_shapes(shapes: Mapping[str, tuple[torch.Size, torch.Size]]) -> str:
+def _other_shapes(shapes: Mapping[str, tuple[torch.Size, torch.Size]]) -> str:
     """The part of an error message that names the layers that do not fit; shapes in file and network."""
     layers: dict[str, str] = {}  # one tensor a layer tells enough: its weight comes first
     for name, (in_file, in_network) in shapes.items():
-        sizes = f"{by_x(in_file)} in the file, {by_x(in_network)} in the network"
-        layers.setdefault(layer_of(name), f"{layer_of(name)} ({sizes})")
+        sizes = f"{_by_x(in_file)} in the file, {_by_x(in_network)} in the network"
+        layers.setdefault(_layer_of(name), f"{_layer_of(name)} ({sizes})")
     more = f" and {len(layers) - 4} more" if len(layers) > 4 else ""
     return (
         f"these layers have another shape: {', '.join(list(layers.values())[:4])}{more}; was it made for "
@@ -146,18 +148,53 @@ def other_shapes(shapes: Mapping[str, tuple[torch.Size, torch.Size]]) -> str:
     )
 
 
-def layer_of(name: str) -> str:
+def _layer_of(name: str) -> str:
     """The layer that a tensor belongs to: `classifier.1` for `classifier.1.weight`."""
     return name.rpartition(".")[0] or name
 
 
-def layers_of(names: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(layer_of(name) for name in names))
+def _layers_of(names: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(_layer_of(name) for name in names))
 
 
-def by_x(shape: torch.Size) -> str:
+def _by_x(shape: torch.Size) -> str:
     return "x".join(str(size) for size in shape) or "one number"
 
 
 def examples(names: Sequence[str]) -> str:
     return f" ({', '.join(names[:2])}{', ...' if len(names) > 2 else ''})"
+
+
+_WRAPPERS = ("state_dict", "model")
+
+
+def _read_tensors(path: Path) -> dict[str, Tensor]:
+    """The named tensors of a .pth or .safetensors file, taken out of what training programs wrap them in."""
+    content = _read_content(path)
+    for wrapper in _WRAPPERS:
+        inner = content.get(wrapper)
+        if isinstance(inner, Mapping):
+            content = inner
+    return {name: tensor for name, tensor in content.items() if isinstance(tensor, Tensor)}
+
+
+def _read_content(path: Path) -> Mapping[str, object]:
+    if path.is_dir():
+        raise UserError(f"{path} is a folder; give the file itself, such as {path / 'weights.safetensors'}")
+    if not path.is_file():
+        raise UserError(f"no weights file at {path}")
+    try:
+        if path.suffix == ".safetensors":
+            return load_file(path)
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # a broken file makes the readers raise almost anything
+        if is_shortage(error):
+            raise
+        reason = str(error).strip().splitlines()[0][:120] if str(error).strip() else type(error).__name__
+        raise UserError(
+            f"{path}: not a readable weights file ({reason}). Only plain tensors are read: files that hold "
+            "other Python objects are refused, since loading them could run code"
+        ) from error
+    if not isinstance(content, Mapping):
+        raise UserError(f"{path}: holds a {type(content).__name__}, not named tensors")
+    return content

@@ -13,14 +13,13 @@ from torch import Tensor
 
 from recoseg.data.image_files import num_pixels, read_image
 from recoseg.data.problem import FileError, Problem
-from recoseg.predict.image_list import ImageFile
-from recoseg.predict.images import large_images_allowed
+from recoseg.predict.image_list import ImageFile, large_images_allowed
 from recoseg.predict.output_folder import OutputFolder
 from recoseg.predict.prediction import Prediction
 from recoseg.predict.predictor import Predictor
 
-NUM_THREADS = min(os.cpu_count() or 1, 4)
-MOST_IMAGES, MOST_PIXELS = 4 * NUM_THREADS, 40e6
+_NUM_THREADS = min(os.cpu_count() or 1, 4)
+MOST_IMAGES, MOST_PIXELS = 4 * _NUM_THREADS, 40e6
 """In memory at a time, read ahead or being written; an image of more pixels is there alone."""
 
 Progress = Callable[[float], None]
@@ -37,7 +36,7 @@ def predict_many(
             what = "the names of its results would be longer than names can be"
             yield Problem(str(image.path), what, "give it a shorter name")
     fitting = [image for image in images if takes[image]]
-    with large_images_allowed(), closing(Pipeline(fitting, output)) as pipeline:
+    with large_images_allowed(), closing(_Pipeline(fitting, output)) as pipeline:
         for number, image in enumerate(fitting, start=len(images) - len(fitting)):
             progress(number)
             try:
@@ -57,11 +56,11 @@ def predict_many(
         pipeline.finish()
 
 
-class Pipeline:
+class _Pipeline:
     """Threads that read the next images and write the results of the last, as many as memory allows."""
 
     def __init__(self, images: Sequence[ImageFile], output: OutputFolder) -> None:
-        self.pool, self.output = ThreadPoolExecutor(NUM_THREADS), output
+        self.pool, self.output = ThreadPoolExecutor(_NUM_THREADS), output
         self.waiting = deque(image.path for image in images)
         self.reading: deque[tuple[int, Future[Tensor]]] = deque()  # with the number of pixels
         self.writing: deque[tuple[int, Future[None]]] = deque()
@@ -77,7 +76,7 @@ class Pipeline:
     def read_ahead(self) -> None:
         while self.writing and self.writing[0][1].done():
             self.finish_oldest()
-        while self.waiting and self.has_room(pixels := pixels_ahead(self.waiting[0])):
+        while self.waiting and self.has_room(pixels := _pixels_ahead(self.waiting[0])):
             self.reading.append((pixels, self.pool.submit(read_image, self.waiting.popleft())))
 
     def has_room(self, pixels: int) -> bool:
@@ -99,7 +98,7 @@ class Pipeline:
         self.pool.shutdown(cancel_futures=True)
 
 
-def pixels_ahead(path: Path) -> int:
+def _pixels_ahead(path: Path) -> int:
     """By the file's header; 0 where it has none, which reading will tell."""
     try:
         return num_pixels(path)

@@ -1,4 +1,7 @@
-"""The folder of results: what is in it under which name, and what may be replaced."""
+"""The folder of results: what is in it under which name, how it is written, and what may be replaced.
+
+Probabilities of all classes may be larger than the memory, and are written part by part.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from recoseg.errors import UserError
 from recoseg.files import remove_unfinished, whole_file, write_whole
 from recoseg.predict.image_list import ImageFile
 from recoseg.predict.prediction import Prediction
-from recoseg.predict.probabilities_file import ProbabilitiesFile
 from recoseg.records import read_record
 from recoseg.types import ClassInfo
 
 LONGEST_JPEG = 65500
-JPEG_QUALITY = 90
-JPEG_END = b"\xff\xd9"
-TEMPORARY = 64  # letters that the path of a file has more as long as it is not whole
+_JPEG_QUALITY = 90
+_JPEG_END = b"\xff\xd9"
+_TEMPORARY = 64  # letters that the path of a file has more as long as it is not whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +54,7 @@ class OutputFolder:
         longest, deepest = (os.pathconf(self.path, limit) for limit in ("PC_NAME_MAX", "PC_PATH_MAX"))
         files = [os.fsencode(file) for file in self.files(name).values()]
         return all(
-            len(file) + TEMPORARY <= deepest and max(map(len, file.split(b"/"))) <= longest for file in files
+            len(file) + _TEMPORARY <= deepest and max(map(len, file.split(b"/"))) <= longest for file in files
         )
 
     def is_done(self, image: ImageFile) -> bool:
@@ -128,26 +133,44 @@ class OutputFolder:
         for file in files.values():
             file.parent.mkdir(parents=True, exist_ok=True)
         if self.overlay:
-            write_overlay(files["overlays"], prediction)
+            _write_overlay(files["overlays"], prediction)
         if self.confidence:
             prediction.save_confidence(files["confidence"])
         prediction.save(files["labels"])
 
 
-def require_end(jpeg: Path) -> None:
+def _require_end(jpeg: Path) -> None:
     """Pillow does not notice when the end of a file no longer fits onto the disk."""
     with jpeg.open("rb") as file:
-        file.seek(-len(JPEG_END), os.SEEK_END)
-        if file.read() != JPEG_END:
+        file.seek(-len(_JPEG_END), os.SEEK_END)
+        if file.read() != _JPEG_END:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def write_overlay(path: Path, prediction: Prediction) -> None:
+def _write_overlay(path: Path, prediction: Prediction) -> None:
     is_jpeg = max(prediction.labels.shape) <= LONGEST_JPEG
     with whole_file(path if is_jpeg else path.with_suffix(".png")) as temporary:
         # Into a file by its name: so Pillow lets other threads run while it packs.
         if is_jpeg:
-            prediction.overlay().save(temporary, "JPEG", quality=JPEG_QUALITY, subsampling=0)
-            require_end(temporary)
+            prediction.overlay().save(temporary, "JPEG", quality=_JPEG_QUALITY, subsampling=0)
+            _require_end(temporary)
         else:
             prediction.overlay().save(temporary, "PNG")
+
+
+Place = tuple[slice, slice, slice]
+
+
+class ProbabilitiesFile:
+    """A file of (K, H, W) float16 that parts are put into as into an array."""
+
+    def __init__(self, path: Path, shape: tuple[int, int, int]) -> None:
+        self.path = path
+        np.lib.format.open_memmap(path, mode="w+", dtype=np.float16, shape=shape)
+        if hasattr(os, "posix_fallocate"):  # a full disk is told now; later it would end the process
+            with path.open("r+b") as file:
+                os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+
+    def __setitem__(self, place: Place, values: NDArray[np.float32]) -> None:
+        # Mapped anew each time: pages that were written would count as this process's memory.
+        np.load(self.path, mmap_mode="r+")[place] = values

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from recoseg.errors import UserError
 from recoseg.files import whole_file
-from recoseg.predict.png import write_png
+from recoseg.predict.label_png import write_png
 from recoseg.types import ClassInfo
 
 BAND_PIXELS = 2**20

@@ -1,8 +1,10 @@
-"""A trained network as an object to call on images."""
+"""A trained network as an object to call on images: whole where that takes little memory, else by windows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import sqrt
 from typing import overload
 
 import numpy as np
@@ -11,12 +13,56 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from recoseg.evaluate.protocol import WHOLE_IMAGE, Protocol
-from recoseg.evaluate.windows import Block
-from recoseg.predict.images import ImageLike, as_image
-from recoseg.predict.looks import Looks
+from recoseg.evaluate.sliding_window import Block
+from recoseg.predict.image_list import ImageLike, as_image
+from recoseg.predict.output_folder import ProbabilitiesFile
 from recoseg.predict.prediction import Prediction
-from recoseg.predict.probabilities_file import ProbabilitiesFile
 from recoseg.types import ClassInfo
+
+_WHOLE_PIXELS = 2.25e6  # 2048 x 1024 and 1500 x 1500 are still shown whole
+LOGIT_BYTES = 256e6  # what the logits of a look may take
+_WINDOW = 768
+OVERLAP = WHOLE_IMAGE.overlap  # as in an evaluation
+
+
+@dataclass(frozen=True, kw_only=True)
+class SizeProtocol:
+    """By which protocol an image is shown: whole up to a size, or by a `window` wherever it is larger."""
+
+    window: int | None = None
+    overlap: float = OVERLAP
+    flip: bool = False
+    scales: tuple[float, ...] = (1.0,)
+
+    def __post_init__(self) -> None:
+        self.by_window(_WINDOW if self.window is None else self.window)  # refuses what makes no protocol
+
+    def of_size(self, height: int, width: int, num_classes: int) -> Protocol:
+        if self.window is not None:
+            return self.by_window(self.window)
+        if height * width <= self.most_pixels(num_classes):
+            return self.by_window(None)
+        return self.by_window(self.usual_window(num_classes))
+
+    def by_window(self, window: int | None) -> Protocol:
+        overlap = Protocol().overlap if window is None else self.overlap  # without windows it says nothing
+        return Protocol(window=window, overlap=overlap, flip=self.flip, scales=self.scales)
+
+    def most_pixels(self, num_classes: int) -> int:
+        """The largest image that is shown whole; the activations of a look grow with its scale."""
+        return int(min(_WHOLE_PIXELS, LOGIT_BYTES / (4 * num_classes)) / max(1.0, *self.scales) ** 2)
+
+    def usual_window(self, num_classes: int) -> int:
+        """A window of `_WINDOW`, smaller where there are many classes; a multiple of 32."""
+        return min(_WINDOW, int(sqrt(LOGIT_BYTES / 2 / (4 * num_classes))) // 32 * 32)
+
+    def name(self, num_classes: int) -> str:
+        """For a person."""
+        if self.window is not None:
+            return self.by_window(self.window).name
+        by_window = self.by_window(self.usual_window(num_classes)).name
+        return f"whole image up to {self.most_pixels(num_classes) / 1e6:.2g} megapixels, else {by_window}"
+
 
 PART_BYTES = 16e6  # logits that are looked at together
 
@@ -31,14 +77,19 @@ class Predictor:
     """
 
     def __init__(
-        self, network: nn.Module, classes: ClassInfo, *, device: torch.device, looks: Looks | None = None
+        self,
+        network: nn.Module,
+        classes: ClassInfo,
+        *,
+        device: torch.device,
+        protocol: SizeProtocol | None = None,
     ) -> None:
         self.network = network.to(device).eval()
-        self.classes, self.device, self.looks = classes, device, looks or Looks()
+        self.classes, self.device, self.protocol = classes, device, protocol or SizeProtocol()
 
     def __repr__(self) -> str:
-        looks = self.looks.name(len(self.classes))
-        return f"<Predictor of {len(self.classes)} classes on {self.device}: {looks}>"
+        told = self.protocol.name(len(self.classes))
+        return f"<Predictor of {len(self.classes)} classes on {self.device}: {told}>"
 
     @overload
     def __call__(self, image: ImageLike, *, probabilities: bool = False) -> Prediction: ...
@@ -66,7 +117,7 @@ class Predictor:
     ) -> Prediction:
         """Of an image (3, H, W) uint8. Puts probabilities where they are wanted, and tells the share done."""
         height, width = image.shape[1:]
-        protocol = self.looks.protocol(height, width, len(self.classes))
+        protocol = self.protocol.of_size(height, width, len(self.classes))
         if protocol == WHOLE_IMAGE and not confidence and probabilities is None:
             return Prediction(image, self.labels(image, protocol), self.classes)
         labels = np.empty((height, width), dtype=np.uint8)

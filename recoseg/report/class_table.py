@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from recoseg.report.markup import Markup, joined, legend, run_colour, tag, unseen
-from recoseg.report.numbers import hundredths
+from recoseg.report.markup import Markup, for_screen_readers, joined, legend, run_colour, tag
 from recoseg.report.run_view import RunView
+from recoseg.text import hundredths
 
-ABSENT = "absent, left out of the mean"
-WAITING = "not evaluated yet"
+_ABSENT = "absent, left out of the mean"
+_WAITING = "not evaluated yet"
 
-Score = Callable[[RunView, int], float | None]
+_Score = Callable[[RunView, int], float | None]
 
-SCORES: dict[str, tuple[str, Score]] = {
+_SCORES: dict[str, tuple[str, _Score]] = {
     "iou": ("IoU, %", lambda run, index: run.class_score("iou", index)),
     "accuracy": ("Accuracy, %", lambda run, index: run.class_score("class_accuracy", index)),
     "boundary-iou": ("Boundary IoU, %", lambda run, index: run.class_score("iou", index, at_boundary=True)),
@@ -26,26 +26,26 @@ def class_table(runs: Sequence[RunView]) -> Markup:
     """The table, or a word that there is nothing to show yet."""
     if not any(run.scores for run in runs):
         return tag("p", "No run has been evaluated yet.", class_="muted")
-    scores = shown_scores(runs)
-    columns = {"class": "Class", "share": "Pixels, %"} | {key: SCORES[key][0] for key in scores}
+    scores = _scores_to_show(runs)
+    columns = {"class": "Class", "share": "Pixels, %"} | {key: _SCORES[key][0] for key in scores}
     heads = (
         tag("th", text, scope="col", data_key=key, class_=f"{key}-column") for key, text in columns.items()
     )
-    rows = (class_row(index, runs, scores) for index in range(len(runs[0].classes)))
+    rows = (_class_row(index, runs, scores) for index in range(len(runs[0].classes)))
     content = tag("thead", tag("tr", *heads)), tag("tbody", *rows)
     if len(runs) == 1:
         return tag("table", *content, class_="classes sortable")
     table = tag("table", *content, class_="classes sortable several", data_chooser="sort-run")
-    return joined([choice_of_run(runs), table])
+    return joined([_choice_of_run(runs), table])
 
 
-def shown_scores(runs: Sequence[RunView]) -> list[str]:
+def _scores_to_show(runs: Sequence[RunView]) -> list[str]:
     """Those at boundaries only where some run has them."""
     has_boundary = any(run.boundary for run in runs)
-    return [key for key in SCORES if has_boundary or not key.startswith("boundary")]
+    return [key for key in _SCORES if has_boundary or not key.startswith("boundary")]
 
 
-def choice_of_run(runs: Sequence[RunView]) -> Markup:
+def _choice_of_run(runs: Sequence[RunView]) -> Markup:
     """Legend, and by which run's numbers the rows are sorted."""
     gain = f"gain of {runs[-1].name} over {runs[0].name}"
     choices = [*((str(i), run.name) for i, run in enumerate(runs)), ("gain", gain)]
@@ -56,19 +56,21 @@ def choice_of_run(runs: Sequence[RunView]) -> Markup:
     return tag("div", legend(run.name for run in runs), chooser, class_="controls")
 
 
-def class_row(index: int, runs: Sequence[RunView], scores: Sequence[str]) -> Markup:
+def _class_row(index: int, runs: Sequence[RunView], scores: Sequence[str]) -> Markup:
     """A class; the row carries its numbers for sorting, as `iou-0` of the first run and so on."""
     classes = runs[0].classes
-    share = pixel_share(index, runs)
+    share = _pixel_share(index, runs)
     name = tag("th", colour_box(classes.palette[index]), classes.names[index], scope="row")
     sort_by: dict[str, float | None] = {}
     cells = [tag("td", hundredths(share), class_="number share-column", data_label="Pixels")]
     for key in scores:
-        heading, score = SCORES[key]
+        heading, score = _SCORES[key]
         values = [score(run, index) for run in runs]
-        sort_by |= sort_values(key.replace("-", "_"), values)
+        sort_by |= _sort_values(key.replace("-", "_"), values)
         if key == "iou":
-            bars = (bar(run, number, values[number], alone=len(runs) == 1) for number, run in enumerate(runs))
+            bars = (
+                _bar(run, number, values[number], alone=len(runs) == 1) for number, run in enumerate(runs)
+            )
             cells.append(tag("td", *bars, class_="bars"))
         else:
             texts = (tag("div", hundredths(value)) for value in values)
@@ -76,17 +78,17 @@ def class_row(index: int, runs: Sequence[RunView], scores: Sequence[str]) -> Mar
     return tag("tr", name, *cells, data_class=classes.names[index], data_share=share, **sort_by)
 
 
-def sort_values(name: str, values: Sequence[float | None]) -> dict[str, float | None]:
+def _sort_values(name: str, values: Sequence[float | None]) -> dict[str, float | None]:
     first, last = values[0], values[-1]
     gain = last - first if first is not None and last is not None else None
     return {f"data_{name}_{i}": value for i, value in enumerate(values)} | {f"data_{name}_gain": gain}
 
 
-def bar(run: RunView, number: int, value: float | None, *, alone: bool) -> Markup:
+def _bar(run: RunView, number: int, value: float | None, *, alone: bool) -> Markup:
     """The IoU as a bar and a number, or why there is none."""
-    whose = Markup() if alone else unseen(f"{run.name}: ")
+    whose = Markup() if alone else for_screen_readers(f"{run.name}: ")
     if value is None:
-        reason = ABSENT if run.scores else WAITING
+        reason = _ABSENT if run.scores else _WAITING
         content = (tag("span", reason, class_="reason"), tag("span", hundredths(None), class_="value"))
     else:
         filled = tag("span", style=f"width:{100 * value:.2f}%")
@@ -94,7 +96,7 @@ def bar(run: RunView, number: int, value: float | None, *, alone: bool) -> Marku
     return tag("div", whose, *content, class_=f"bar {run_colour(number)}")
 
 
-def pixel_share(index: int, runs: Sequence[RunView]) -> float | None:
+def _pixel_share(index: int, runs: Sequence[RunView]) -> float | None:
     """Of the pixels that have a label, the share that are of class `index`."""
     confusion = next(run.scores["confusion"] for run in runs if run.scores)
     total = sum(map(sum, confusion))

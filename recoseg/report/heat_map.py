@@ -16,13 +16,14 @@ from PIL import Image
 
 from recoseg.report.label_images import data_uri
 from recoseg.report.markup import Markup, tag
+from recoseg.text import DASH
 
-POSITIVE, NEGATIVE, UNKNOWN = (36, 88, 198), (214, 110, 10), (128, 128, 128, 70)
-NUMBERS_UP_TO = 10
+_POSITIVE, _NEGATIVE, _UNKNOWN = (36, 88, 198), (214, 110, 10), (128, 128, 128, 70)
+_NUMBERS_UP_TO = 10
 """So many classes have room for a number in each cell."""
-MOST_NAMES, MOST_BESIDE_TREE = 42, 26
+_MOST_NAMES, _MOST_BESIDE_TREE = 42, 26
 """Of more classes, only every second or third has its name beside the picture."""
-CROWDED_ABOVE = 24
+_CROWDED_ABOVE = 24
 """More classes have no names beside the picture on a phone."""
 
 
@@ -47,7 +48,7 @@ def heat_map(
     count = len(names)
     shown = values * unit
     painted = values if strength is None else strength
-    numbers = cell_numbers(shown, painted) if count <= NUMBERS_UP_TO else Markup()
+    numbers = _cell_numbers(shown, painted) if count <= _NUMBERS_UP_TO else Markup()
     picture = tag("img", src=heat_uri(painted), alt="", width=count, height=count)
     cells = tag(
         "div",
@@ -59,14 +60,14 @@ def heat_map(
         tabindex="0",
         aria_label=f"{label}; arrow keys tell the numbers",
         data_names=json.dumps(list(names), ensure_ascii=False),
-        data_values=json.dumps(whole_numbers(shown * 10**decimals), separators=(",", ":")),
+        data_values=json.dumps(_whole_numbers(shown * 10**decimals), separators=(",", ":")),
         data_decimals=decimals,
         data_says=says,
     )
-    step = math.ceil(count / (MOST_BESIDE_TREE if beside else MOST_NAMES))
-    parts = [name_list(names, step, "rows"), cells, beside or Markup()]
-    parts += [name_list(names, step, "columns")] if columns else []
-    kind = "matrix" + (" crowded" if count > CROWDED_ABOVE else "") + (" with-tree" if beside else "")
+    step = math.ceil(count / (_MOST_BESIDE_TREE if beside else _MOST_NAMES))
+    parts = [_name_list(names, step, "rows"), cells, beside or Markup()]
+    parts += [_name_list(names, step, "columns")] if columns else []
+    kind = "matrix" + (" crowded" if count > _CROWDED_ABOVE else "") + (" with-tree" if beside else "")
     matrix = tag("div", *parts, class_=kind, style=f"--count:{count};--named:{math.ceil(count / step)}")
     hint = "Point at a cell, or move with the arrow keys."
     return tag("div", matrix, tag("output", hint, class_="readout muted"), class_="heat")
@@ -75,18 +76,18 @@ def heat_map(
 def heat_uri(values: NDArray[np.float64]) -> str:
     """A pixel for each value: clear at 0, in full colour at 1 and, in another one, at -1; grey for NaN."""
     pixels = np.zeros((*values.shape, 4), dtype=np.uint8)
-    pixels[..., :3] = np.where(np.nan_to_num(values)[..., None] < 0, NEGATIVE, POSITIVE)
+    pixels[..., :3] = np.where(np.nan_to_num(values)[..., None] < 0, _NEGATIVE, _POSITIVE)
     pixels[..., 3] = (np.abs(np.nan_to_num(values)).clip(0, 1) * 255).round()
-    pixels[np.isnan(values)] = UNKNOWN
+    pixels[np.isnan(values)] = _UNKNOWN
     return data_uri(Image.fromarray(pixels), "PNG", optimize=True)
 
 
-def cell_numbers(shown: NDArray[np.float64], painted: NDArray[np.float64]) -> Markup:
+def _cell_numbers(shown: NDArray[np.float64], painted: NDArray[np.float64]) -> Markup:
     """A number over each cell, in a colour that can be read on the cell's."""
     texts = (
         tag(
             "span",
-            text_of(value),
+            _text_of(value),
             class_=None if abs(strong) <= 0.5 else "on-dark" if strong > 0 else "on-bright",
         )
         for value, strong in zip(shown.flat, np.nan_to_num(painted).flat, strict=True)
@@ -94,18 +95,18 @@ def cell_numbers(shown: NDArray[np.float64], painted: NDArray[np.float64]) -> Ma
     return tag("div", *texts, class_="numbers", aria_hidden="true")
 
 
-def text_of(value: float) -> str:
+def _text_of(value: float) -> str:
     if math.isnan(value):
-        return "–"
+        return DASH
     return f"{value:.0f}" if abs(value) >= 2 or value == 0 else f"{value:.1f}".replace("-", "−")
 
 
-def whole_numbers(values: NDArray[np.float64]) -> list[int | None]:
+def _whole_numbers(values: NDArray[np.float64]) -> list[int | None]:
     """Row by row; null where there is no number."""
     return [None if math.isnan(value) else round(value) for value in values.flat]
 
 
-def name_list(names: Sequence[str], step: int, class_: str) -> Markup:
+def _name_list(names: Sequence[str], step: int, class_: str) -> Markup:
     """The names along one side, or every second of them and so on."""
     spans = (tag("span", name if index % step == 0 else "") for index, name in enumerate(names))
     return tag("div", *spans, class_=class_, aria_hidden="true")

@@ -6,32 +6,28 @@ from base64 import b64encode
 from io import BytesIO
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
 from recoseg.types import IGNORE, ClassInfo
 
-LONGEST = 768
-JPEG_QUALITY = 85
-WRONG_COLOUR = (230, 0, 60)
+_LONGEST = 768
+_JPEG_QUALITY = 85
+_WRONG_COLOUR = (230, 0, 60)
 
-LONGEST_CONFIDENCE = 384
-CONFIDENCE_COLOURS = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))
+_LONGEST_CONFIDENCE = 384
+_CONFIDENCE_COLOURS = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))
 """From probability 0 to 1, evenly spaced: viridis, which the colour-blind can read. page.css has it too."""
 
-BETTER, WORSE, BOTH_WRONG = 1, 2, 3
-"""Where two runs answer differently: the other run is right, the first one is, neither is."""
-
-DIFFERENCE_COLOURS = ((0, 0, 0), (70, 150, 255), (240, 140, 0), (235, 228, 180))
+_DIFFERENCE_COLOURS = ((0, 0, 0), (70, 150, 255), (240, 140, 0), (235, 228, 180))
 """Of no difference (transparent), BETTER, WORSE, BOTH_WRONG. page.css has them too."""
 
 
 def photo_uri(image: Tensor) -> str:
     """(3, H, W) uint8 as a JPEG."""
     picture = Image.fromarray(image.permute(1, 2, 0).contiguous().numpy())
-    return data_uri(scaled(picture, Image.Resampling.LANCZOS), "JPEG", quality=JPEG_QUALITY, optimize=True)
+    return data_uri(_scaled(picture, Image.Resampling.LANCZOS), "JPEG", quality=_JPEG_QUALITY, optimize=True)
 
 
 def label_map_uri(labels: Tensor, classes: ClassInfo) -> str:
@@ -40,42 +36,34 @@ def label_map_uri(labels: Tensor, classes: ClassInfo) -> str:
         np.uint8
     )  # void next to the classes: fewer bits
     colours = [*classes.palette, (0, 0, 0)]
-    return palette_uri(indices, colours, transparent=len(classes))
+    return _palette_uri(indices, colours, transparent=len(classes))
 
 
 def error_map_uri(truth: Tensor, prediction: Tensor) -> str:
     """Wrong pixels in one strong colour, the rest, void included, transparent."""
-    return palette_uri(
-        wrong_pixels(truth, prediction).astype(np.uint8), [(0, 0, 0), WRONG_COLOUR], transparent=0
+    return _palette_uri(
+        _wrong_pixels(truth, prediction).astype(np.uint8), [(0, 0, 0), _WRONG_COLOUR], transparent=0
     )
 
 
 def confidence_uri(confidence: Tensor) -> str:
     """(H, W) uint8 from dark (0) to bright (255); half the size of the others, since it is smooth."""
-    steps = np.linspace(0, 255, len(CONFIDENCE_COLOURS))
+    steps = np.linspace(0, 255, len(_CONFIDENCE_COLOURS))
     channels = [
-        np.interp(np.arange(256), steps, channel) for channel in zip(*CONFIDENCE_COLOURS, strict=True)
+        np.interp(np.arange(256), steps, channel) for channel in zip(*_CONFIDENCE_COLOURS, strict=True)
     ]
     colours = np.stack(channels, axis=1).round().astype(np.uint8)  # (256, 3)
-    smaller = scaled(Image.fromarray(confidence.numpy()), Image.Resampling.BOX, LONGEST_CONFIDENCE)
+    smaller = _scaled(Image.fromarray(confidence.numpy()), Image.Resampling.BOX, _LONGEST_CONFIDENCE)
     picture = Image.fromarray(colours[np.asarray(smaller)])
-    return data_uri(picture, "JPEG", quality=JPEG_QUALITY, optimize=True)
+    return data_uri(picture, "JPEG", quality=_JPEG_QUALITY, optimize=True)
 
 
 def difference_map_uri(difference: Tensor) -> str:
     """A map of `difference` in its colours; where the runs agree it is transparent."""
-    return palette_uri(difference.numpy(), list(DIFFERENCE_COLOURS), transparent=0)
+    return _palette_uri(difference.numpy(), list(_DIFFERENCE_COLOURS), transparent=0)
 
 
-def difference(truth: Tensor, first: Tensor, other: Tensor) -> Tensor:
-    """(H, W) uint8: BETTER, WORSE or BOTH_WRONG where two predictions differ; 0 elsewhere, and at void."""
-    kind = torch.full_like(truth, BOTH_WRONG)
-    kind[other == truth] = BETTER
-    kind[first == truth] = WORSE
-    return kind.masked_fill_((first == other) | (truth == IGNORE), 0)
-
-
-def wrong_pixels(truth: Tensor, prediction: Tensor) -> NDArray[np.bool_]:
+def _wrong_pixels(truth: Tensor, prediction: Tensor) -> NDArray[np.bool_]:
     wrong: NDArray[np.bool_] = ((truth != prediction) & (truth != IGNORE)).numpy()
     return wrong
 
@@ -83,23 +71,25 @@ def wrong_pixels(truth: Tensor, prediction: Tensor) -> NDArray[np.bool_]:
 def share_right(truth: Tensor, prediction: Tensor) -> float | None:
     """Of the pixels that have a label; None if there are none."""
     num_known = int((truth != IGNORE).sum())
-    return 1 - int(wrong_pixels(truth, prediction).sum()) / num_known if num_known else None
+    return 1 - int(_wrong_pixels(truth, prediction).sum()) / num_known if num_known else None
 
 
-def shown_size(height: int, width: int, longest: int = LONGEST) -> tuple[int, int]:
+def size_on_page(height: int, width: int, longest: int = _LONGEST) -> tuple[int, int]:
     """(width, height) on the page."""
     factor = min(1.0, longest / max(height, width))
     return max(1, round(width * factor)), max(1, round(height * factor))
 
 
-def palette_uri(indices: NDArray[np.uint8], colours: list[tuple[int, int, int]], *, transparent: int) -> str:
+def _palette_uri(indices: NDArray[np.uint8], colours: list[tuple[int, int, int]], *, transparent: int) -> str:
     picture = Image.fromarray(indices).convert("P")
     picture.putpalette([value for colour in colours for value in colour])
-    return data_uri(scaled(picture, Image.Resampling.NEAREST), "PNG", transparency=transparent, optimize=True)
+    return data_uri(
+        _scaled(picture, Image.Resampling.NEAREST), "PNG", transparency=transparent, optimize=True
+    )
 
 
-def scaled(picture: Image.Image, resampling: Image.Resampling, longest: int = LONGEST) -> Image.Image:
-    size = shown_size(picture.height, picture.width, longest)
+def _scaled(picture: Image.Image, resampling: Image.Resampling, longest: int = _LONGEST) -> Image.Image:
+    size = size_on_page(picture.height, picture.width, longest)
     return picture if size == picture.size else picture.resize(size, resampling)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-VOID_ELEMENTS = {"img", "input"}
+_VOID_ELEMENTS = {"img", "input"}
 """Those of ours that HTML never closes."""
 
 
@@ -17,8 +17,8 @@ class Markup(str):
 
 def tag(name: str, /, *content: str, **attributes: str | float | bool | None) -> Markup:
     """An element. `class_` stands for class and `data_key` for data-key; False and None leave one out."""
-    opening = f"<{name}{''.join(attribute(key, value) for key, value in attributes.items())}>"
-    if name in VOID_ELEMENTS:
+    opening = f"<{name}{''.join(_attribute(key, value) for key, value in attributes.items())}>"
+    if name in _VOID_ELEMENTS:
         return Markup(opening)
     return Markup(f"{opening}{joined(content)}</{name}>")
 
@@ -27,14 +27,14 @@ def joined(content: Iterable[str]) -> Markup:
     return Markup("".join(part if isinstance(part, Markup) else escape(part) for part in content))
 
 
-def attribute(key: str, value: str | float | bool | None) -> str:
+def _attribute(key: str, value: str | float | bool | None) -> str:
     if value is None or value is False:
         return ""
     name = key.rstrip("_").replace("_", "-")
     return f" {name}" if value is True else f' {name}="{escape(str(value))}"'
 
 
-def unseen(text: str) -> Markup:
+def for_screen_readers(text: str) -> Markup:
     """Text for screen readers where the eye has colour or position instead."""
     return tag("span", text, class_="unseen")
 

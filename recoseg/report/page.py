@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -11,34 +12,40 @@ from string import Template
 from recoseg.errors import UserError
 from recoseg.files import regular, write_whole
 from recoseg.report.class_table import class_table
-from recoseg.report.confusion import confusion
-from recoseg.report.curves import curves
-from recoseg.report.differences import differences
+from recoseg.report.confusion_matrix import confusion
+from recoseg.report.difference_table import difference_table
 from recoseg.report.gallery import gallery
 from recoseg.report.markup import Markup, joined, tag
-from recoseg.report.numbers import how_many
-from recoseg.report.origin import origin
-from recoseg.report.relations import relations
+from recoseg.report.relation_graphs import relation_graphs
 from recoseg.report.run_view import RunView
-from recoseg.report.summary import summary
-from recoseg.types import ClassInfo
+from recoseg.report.summary import origin, summary
+from recoseg.report.training_curves import training
+from recoseg.text import how_many
+from recoseg.types import require_same_classes
 
-GENERATOR = b'name="generator" content="recoseg"'
+_GENERATOR = b'name="generator" content="recoseg"'
+
+
+@dataclass(frozen=True)
+class Section:
+    """`draw` makes its markup from the runs; one `for_several` is left out where there is a single run."""
+
+    heading: str
+    draw: Callable[[Sequence[RunView]], Markup]
+    for_several: bool = False
+
 
 SECTIONS = {
-    "summary": ("Summary", summary),
-    "curves": ("Training", curves),
-    "classes": ("Classes", class_table),
-    "differences": ("Differences", differences),
-    "confusion": ("Confusion", confusion),
-    "relations": ("Relations of classes", relations),
-    "pictures": ("Pictures", gallery),
-    "origin": ("Reproduce", origin),
+    "summary": Section("Summary", summary),
+    "curves": Section("Training", training),
+    "classes": Section("Classes", class_table),
+    "differences": Section("Differences", difference_table, for_several=True),
+    "confusion": Section("Confusion", confusion),
+    "relations": Section("Relations of classes", relation_graphs),
+    "pictures": Section("Pictures", gallery),
+    "origin": Section("Reproduce", origin),
 }
-"""What the page is made of, in order: anchor, heading, and the function that draws it from the runs."""
-
-FOR_SEVERAL = {"differences"}
-"""Sections that one run alone does not have."""
+"""What the page is made of, in order, by the anchors of its links."""
 
 
 def write_page(path: Path, runs: Sequence[RunView], *, title: str) -> None:
@@ -52,30 +59,34 @@ def require_replaceable(path: Path) -> None:
         raise UserError(
             f"{path} is a folder; give the name of a file for the page, such as {path}/index.html"
         )
-    if path.exists() and GENERATOR not in start_of(path):
+    if path.exists() and _GENERATOR not in _start_of(path):
         raise UserError(f"{path} exists and is not a page of recoseg; choose another --out")
 
 
-def start_of(path: Path) -> bytes:
+def _start_of(path: Path) -> bytes:
     with regular(path).open("rb") as file:
         return file.read(2000)
 
 
 def page(runs: Sequence[RunView], *, title: str) -> str:
-    require_same_classes([(run.name, run.classes) for run in runs])
-    wanted = {key: value for key, value in SECTIONS.items() if len(runs) > 1 or key not in FOR_SEVERAL}
-    sections = joined(section(anchor, heading, draw(runs)) for anchor, (heading, draw) in wanted.items())
-    return Template(part("page.html")).substitute(
+    if not runs:
+        raise UserError("a page needs at least one run")
+    require_same_classes([(run.name, run.classes) for run in runs], remedy="give each its own page")
+    wanted = {
+        anchor: section for anchor, section in SECTIONS.items() if len(runs) > 1 or not section.for_several
+    }
+    sections = joined(_section_markup(anchor, one.heading, one.draw(runs)) for anchor, one in wanted.items())
+    return Template(_part("page.html")).substitute(
         title=escape(title),
-        subtitle=escape(subtitle(runs)),
-        style=part("page.css"),
-        script=part("page.js"),
-        links=joined(tag("a", heading, href=f"#{anchor}") for anchor, (heading, _) in wanted.items()),
+        subtitle=escape(_subtitle(runs)),
+        style=_part("page.css"),
+        script=_part("page.js"),
+        links=joined(tag("a", one.heading, href=f"#{anchor}") for anchor, one in wanted.items()),
         sections=sections,
     )
 
 
-def section(anchor: str, heading: str, content: Markup) -> Markup:
+def _section_markup(anchor: str, heading: str, content: Markup) -> Markup:
     return tag(
         "section",
         tag("h2", heading, id=f"{anchor}-heading"),
@@ -85,7 +96,7 @@ def section(anchor: str, heading: str, content: Markup) -> Markup:
     )
 
 
-def subtitle(runs: Sequence[RunView]) -> str:
+def _subtitle(runs: Sequence[RunView]) -> str:
     """Which run, or how many, and what the scores are of."""
     who = runs[0].name if len(runs) == 1 else how_many(len(runs), "run")
     networks = {run.network for run in runs}
@@ -95,16 +106,6 @@ def subtitle(runs: Sequence[RunView]) -> str:
     return f"{who} · {how_many(len(runs[0].classes), 'class')}{images}{network}"
 
 
-def require_same_classes(runs: Sequence[tuple[str, ClassInfo]]) -> None:
-    """Runs, by name, share a page only if their classes mean the same."""
-    if not runs:
-        raise UserError("a page needs at least one run")
-    first, classes = runs[0]
-    for name, others in runs[1:]:
-        if others != classes:
-            raise UserError(f"{name!r} has other classes than {first!r}: give each its own page")
-
-
-def part(name: str) -> str:
+def _part(name: str) -> str:
     """A file that ships beside this one."""
     return files("recoseg.report").joinpath(name).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What the page shows of one run, read from its folder."""
+"""What the page shows of one run: what its folder tells, and what its network makes of a few images."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
+from recoseg.data.dataset import Dataset
 from recoseg.errors import UserError
+from recoseg.evaluate.protocol import WHOLE_IMAGE
 from recoseg.evaluate.scores_file import scores_as_plain
 from recoseg.evaluate.survey import Survey
-from recoseg.splits.split_file import LabelSplit
-from recoseg.train.run_folder import RunFolder
+from recoseg.models.network import without_features
+from recoseg.runs.run_folder import RunFolder
+from recoseg.splits.label_split import LabelSplit
 from recoseg.types import ClassInfo
 
 
@@ -110,3 +114,37 @@ def view_run(
         command=command,
         survey=survey,
     )
+
+
+def take_pictures(
+    model: nn.Module, dataset: Dataset, keys: Sequence[str], device: torch.device
+) -> list[Picture]:
+    """Image, truth, prediction and confidence for each key."""
+    model.eval()
+    pictures = []
+    with without_features(model):
+        for key in keys:
+            sample = dataset.sample(key)
+            predicted, confidence = predict_surely(model, sample.image, device, len(dataset.classes))
+            pictures.append(Picture(key, sample.image, sample.labels, predicted, confidence))
+    return pictures
+
+
+@torch.inference_mode()
+def predict_surely(
+    model: nn.Module, image: Tensor, device: torch.device, num_classes: int
+) -> tuple[Tensor, Tensor]:
+    """(3, H, W) uint8 -> the predicted class (H, W) uint8, and its probability (H, W) uint8, 255 for 1."""
+    predicted = torch.empty(image.shape[1:], dtype=torch.uint8)
+    confidence = torch.empty_like(predicted)
+    for block in WHOLE_IMAGE.blocks(model, image[None], device, num_classes=num_classes):
+        highest, classes = block.logits[0].softmax(0).max(0)
+        predicted[block.rows, block.columns] = classes.to("cpu", torch.uint8)
+        confidence[block.rows, block.columns] = (highest * 255).round().to("cpu", torch.uint8)
+    return predicted, confidence
+
+
+def spread(keys: Sequence[str], most: int) -> list[str]:
+    """At most `most` of the keys, evenly spaced: neighbours in a list often look alike."""
+    count = min(most, len(keys))
+    return [keys[index * len(keys) // count] for index in range(count)]

@@ -1,20 +1,21 @@
-"""The first thing one reads: how good each run is, and from how many labels."""
+"""The first section, how good each run is and from how many labels; and the last, how to repeat it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from recoseg.evaluate import METRICS
 from recoseg.report.markup import Markup, joined, run_heading, tag
-from recoseg.report.numbers import DASH, count, how_many, percent, points
 from recoseg.report.run_view import RunView
+from recoseg.text import DASH, count, how_many, percent, points
 
 
 def summary(runs: Sequence[RunView]) -> Markup:
-    shown = facts(runs[0]) if len(runs) == 1 else comparison(runs)
-    return joined([shown, class_notes(runs), *best_notes(runs)])
+    shown = _facts(runs[0]) if len(runs) == 1 else _comparison(runs)
+    return joined([shown, _class_notes(runs), *_best_notes(runs)])
 
 
-def best_notes(runs: Sequence[RunView]) -> list[Markup]:
+def _best_notes(runs: Sequence[RunView]) -> list[Markup]:
     """Where best weights were kept besides the last: how they were chosen, so that nobody mistakes them."""
     notes = []
     for run in runs:
@@ -31,71 +32,76 @@ def best_notes(runs: Sequence[RunView]) -> list[Markup]:
     return notes
 
 
-def facts(run: RunView) -> Markup:
+def _facts(run: RunView) -> Markup:
     """One run: its numbers, the mean IoU large, and what it was."""
-    main, *others = measures(run)
+    main, *others = _measures(run)
     words = [("Method", run.method), ("Network", run.network)]
     return tag(
         "dl",
-        fact(*main, class_="main"),
-        *(fact(*other) for other in others),
-        *(fact(*other, class_="words") for other in words),
+        _fact(*main, class_="main"),
+        *(_fact(*other) for other in others),
+        *(_fact(*other, class_="words") for other in words),
         class_="facts",
     )
 
 
-def fact(name: str, value: str, *, class_: str | None = None) -> Markup:
+def _fact(name: str, value: str, *, class_: str | None = None) -> Markup:
     return tag("div", tag("dt", name), tag("dd", value), class_=class_)
 
 
-def comparison(runs: Sequence[RunView]) -> Markup:
+def _comparison(runs: Sequence[RunView]) -> Markup:
     """Several runs: a row each, with differences to the first."""
-    headings = ["Run", *(name for name, _ in measures(runs[0]))]
-    rows = [comparison_row(number, runs) for number in range(len(runs))]
+    headings = ["Run", *(name for name, _ in _measures(runs[0]))]
+    rows = [_comparison_row(number, runs) for number in range(len(runs))]
     head = tag("thead", tag("tr", *(tag("th", name, scope="col") for name in headings)))
     table = tag("table", head, tag("tbody", *rows), class_="comparison")
-    return joined([tag("p", standing(runs), class_="lead"), table])
+    return joined([tag("p", _standing(runs), class_="lead"), table])
 
 
-def comparison_row(number: int, runs: Sequence[RunView]) -> Markup:
-    (heading, value), *others = measures(runs[number])
-    best = value == percent(best_mean_iou(runs)) and mean_iou(runs[number]) is not None
-    first = tag("td", tag("strong" if best else "span", value), gain(number, runs), data_label=heading)
-    what = tag("small", setting_words(runs[number], runs))
+def _comparison_row(number: int, runs: Sequence[RunView]) -> Markup:
+    (heading, value), *others = _measures(runs[number])
+    best = value == percent(_best_mean_iou(runs)) and _mean_iou(runs[number]) is not None
+    first = tag("td", tag("strong" if best else "span", value), _gain(number, runs), data_label=heading)
+    what = tag("small", _method_and_network(runs[number], runs))
     name = tag("th", run_heading(runs[number].name, number, level="span"), what, scope="row")
     return tag("tr", name, first, *(tag("td", text, data_label=label) for label, text in others))
 
 
-def setting_words(run: RunView, runs: Sequence[RunView]) -> str:
+def _method_and_network(run: RunView, runs: Sequence[RunView]) -> str:
     """The method, and the network where runs have different ones."""
     same_network = len({each.network for each in runs}) == 1
     return run.method if same_network else f"{run.method}; {run.network}"
 
 
-def gain(number: int, runs: Sequence[RunView]) -> Markup:
+def _gain(number: int, runs: Sequence[RunView]) -> Markup:
     """How many points the run is above the first, which has no such number."""
-    mine, first = mean_iou(runs[number]), mean_iou(runs[0])
+    mine, first = _mean_iou(runs[number]), _mean_iou(runs[0])
     if number == 0 or mine is None or first is None:
         return tag("small")  # keeps the numbers in line
     return tag("small", points(mine - first), title=f"points, compared with {runs[0].name}")
 
 
-def measures(run: RunView) -> list[tuple[str, str]]:
+def _measures(run: RunView) -> list[tuple[str, str]]:
     """(what, how much), the most important first."""
     scores, boundary = run.scores or {}, run.boundary or {}
     return [
-        ("Mean IoU", percent(mean_iou(run))),
+        ("Mean IoU", percent(_mean_iou(run))),
         ("Boundary IoU", percent(boundary.get("mean_iou"))),
         ("Boundary F", percent(boundary.get("mean_f_score"))),
         ("Pixel accuracy", percent(scores.get("accuracy"))),
+        *(
+            METRICS[name].told(result)
+            for name, result in scores.get("metrics", {}).items()
+            if name in METRICS
+        ),
         ("Iterations", count(run.iterations)),
-        ("Labelled images", f"{count(run.num_labelled)}{partly(run)}"),
+        ("Labelled images", f"{count(run.num_labelled)}{_partly(run)}"),
         ("Unlabelled images", count(run.num_unlabelled)),
-        ("Classes in the mean", f"{num_counted(run)} of {len(run.classes)}" if run.scores else DASH),
+        ("Classes in the mean", f"{_num_counted(run)} of {len(run.classes)}" if run.scores else DASH),
     ]
 
 
-def partly(run: RunView) -> str:
+def _partly(run: RunView) -> str:
     """Where only some pixels of a labelled image are: which."""
     if run.pixels is None:
         return ""
@@ -103,25 +109,25 @@ def partly(run: RunView) -> str:
     return f", {share} of each class"
 
 
-def mean_iou(run: RunView) -> float | None:
+def _mean_iou(run: RunView) -> float | None:
     return run.scores["mean_iou"] if run.scores else None
 
 
-def best_mean_iou(runs: Sequence[RunView]) -> float | None:
-    return max((value for run in runs if (value := mean_iou(run)) is not None), default=None)
+def _best_mean_iou(runs: Sequence[RunView]) -> float | None:
+    return max((value for run in runs if (value := _mean_iou(run)) is not None), default=None)
 
 
-def num_counted(run: RunView) -> int:
-    return len(run.classes) - len(absent(run))
+def _num_counted(run: RunView) -> int:
+    return len(run.classes) - len(_absent(run))
 
 
-def absent(run: RunView) -> list[str]:
+def _absent(run: RunView) -> list[str]:
     """Classes that have no IoU although the run was evaluated."""
     iou = run.scores["iou"] if run.scores else ()
     return [name for name, value in zip(run.classes.names, iou, strict=False) if value is None]
 
 
-def never_predicted(run: RunView) -> list[str]:
+def _never_predicted(run: RunView) -> list[str]:
     """Classes that have pixels, of which the network found none."""
     confusion = run.scores["confusion"] if run.scores else []
     called = [sum(column) for column in zip(*confusion, strict=True)]
@@ -132,18 +138,18 @@ def never_predicted(run: RunView) -> list[str]:
     ]
 
 
-def standing(runs: Sequence[RunView]) -> str:
+def _standing(runs: Sequence[RunView]) -> str:
     """Who leads, in a sentence."""
-    best = best_mean_iou(runs)
+    best = _best_mean_iou(runs)
     if best is None:
         return "No run has been evaluated yet."
-    leaders = [run.name for run in runs if mean_iou(run) == best]
+    leaders = [run.name for run in runs if _mean_iou(run) == best]
     if len(leaders) > 1:
         return f"{' and '.join(leaders)} share the highest mean IoU, {percent(best)}."
     return f"{leaders[0]} has the highest mean IoU, {percent(best)}."
 
 
-def class_notes(runs: Sequence[RunView]) -> Markup:
+def _class_notes(runs: Sequence[RunView]) -> Markup:
     """Says which classes the mean leaves out and which were never predicted, and what runs lack."""
     waiting = [run.name for run in runs if not run.scores]
     notes = [f"Not evaluated yet: {', '.join(waiting)}."] if waiting else []
@@ -151,9 +157,9 @@ def class_notes(runs: Sequence[RunView]) -> Markup:
         notes.append(f"Without weights, so without pictures and relations of classes: {', '.join(blind)}.")
     for run in runs:
         whose = f"{run.name}: " if len(runs) > 1 else ""
-        if names := never_predicted(run):
+        if names := _never_predicted(run):
             notes.append(f"{whose}{how_many(len(names), 'class')} never predicted: {some(names)}.")
-        if names := absent(run):
+        if names := _absent(run):
             left = f"{how_many(len(names), 'class')} in neither truth nor prediction, left out of the mean"
             notes.append(f"{whose}{left}: {some(names)}.")
     return joined(tag("p", note, class_="note") for note in notes)
@@ -163,3 +169,16 @@ def some(names: Sequence[str], most: int = 8) -> str:
     """The first few, and how many more."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
+
+
+def origin(runs: Sequence[RunView]) -> Markup:
+    return joined(_run_origin(run, number, alone=len(runs) == 1) for number, run in enumerate(runs))
+
+
+def _run_origin(run: RunView, number: int, *, alone: bool) -> Markup:
+    heading = Markup() if alone else run_heading(run.name, number)
+    command = tag("pre", tag("code", run.command), class_="command", tabindex="0")
+    settings = tag(
+        "details", tag("summary", "Settings"), tag("pre", tag("code", run.config_yaml), tabindex="0")
+    )
+    return tag("div", heading, command, settings, class_="origin")

@@ -19,12 +19,12 @@ from torch.nn.parallel import DistributedDataParallel
 
 from recoseg.distributed import is_running, rank, sum_over_processes, world_size
 from recoseg.errors import UserError
-from recoseg.methods.base import Method
+from recoseg.methods.method import Method
 from recoseg.models.representation import WithRepresentation
 
 Result = TypeVar("Result")
 
-TIMEOUT = timedelta(minutes=30)
+_TIMEOUT = timedelta(minutes=30)
 """How long a process waits for the others, e.g. while the first one draws the split."""
 
 SECONDS_TO_SAY_WHY = 10.0
@@ -38,7 +38,7 @@ def processes(device: str) -> Iterator[None]:
 
     GPUs talk over NCCL, and each process has one of its own as its current one; CPUs talk over gloo.
     """
-    if is_running() or not several_wanted():
+    if is_running() or not _several_wanted():
         yield
         return
     if device.startswith("cuda:"):
@@ -66,7 +66,7 @@ def processes(device: str) -> Iterator[None]:
         torch.distributed.destroy_process_group()
 
 
-def several_wanted() -> bool:
+def _several_wanted() -> bool:
     """Whether this is one of several processes, by what torchrun or its like puts into the environment.
 
     Half of that would have it wait for others that never come.
@@ -93,14 +93,14 @@ def meet(backend: str) -> None:
     torchrun may keep one store for all attempts. Processes that it starts anew would find the addresses of
     the former ones there, and try in vain to reach them.
     """
-    store, rank, world = next(rendezvous("env://", timeout=TIMEOUT))
+    store, rank, world = next(rendezvous("env://", timeout=_TIMEOUT))
     attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     torch.distributed.init_process_group(
         backend,
         store=PrefixStore(f"attempt {attempt} of {world}", store),
         rank=rank,
         world_size=world,
-        timeout=TIMEOUT,
+        timeout=_TIMEOUT,
     )
 
 

@@ -8,10 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recoseg.augment.geometry import RandomCrop, Window, cut_labels
-from recoseg.augment.points import resize_points
-from recoseg.splits.few_pixels import draw_points
-from recoseg.splits.pixel_budget import PixelBudget
+from recoseg.augment.crop import RandomCrop, Window, cut_labels, resize_points
+from recoseg.splits.labelled_pixels import PixelBudget, draw_points
 from recoseg.types import IGNORE
 
 SIDES = st.integers(1, 40)

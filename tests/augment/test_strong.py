@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from recoseg.augment.colour import ColourJitter, GaussianBlur
 from recoseg.augment.mix import MIXES, no_mix
-from recoseg.augment.strong import StrongView
-from recoseg.augment.view import RandomFlip, RandomView
+from recoseg.augment.strong import RandomFlip, RandomView, StrongView
 from recoseg.errors import UserError
 from recoseg.types import IGNORE, PseudoLabels
 
@@ -49,7 +48,7 @@ def test_any_batch_keeps_its_shape_range_and_labels(name, count, height, width, 
 
 def test_mixed_precision_leaves_images_in_whole_precision() -> None:
     images, pseudo = random_batch(4, 24, 24, seed=0)
-    view = StrongView(scale=(0.5, 1.5), jitter=ColourJitter(probability=1), blur=GaussianBlur(probability=1))
+    view = StrongView(scale=(0.5, 1.5), colours=[ColourJitter(probability=1), GaussianBlur(probability=1)])
     expected, _ = view(images, pseudo, None, generator())
     with torch.autocast("cpu", torch.bfloat16):
         result, _ = view(images, pseudo, None, generator())
@@ -78,7 +77,7 @@ def test_image_labels_and_confidence_stay_together_through_all_steps(seed, mix) 
     """Painted in grey that jitter without brightness and contrast leaves alone, labels can be read off."""
     labels = torch.randint(0, 5, (3, 9, 11), generator=generator(seed))
     images = (labels / 5)[:, None].expand(-1, 3, -1, -1)
-    view = StrongView(mix=MIXES[mix], jitter=ColourJitter(brightness=0, contrast=0), blur=NO_BLUR)
+    view = StrongView(mix=MIXES[mix], colours=[ColourJitter(brightness=0, contrast=0), NO_BLUR])
     result, seen = view(images, PseudoLabels(labels, labels / 5), None, generator(seed))
     torch.testing.assert_close(result, (seen.labels / 5)[:, None].expand_as(result), atol=1e-2, rtol=0)
     assert torch.equal(seen.confidence, seen.labels / 5)
@@ -89,7 +88,7 @@ def test_known_labels_override_the_teacher_and_are_pasted_like_others() -> None:
     labels, known = torch.zeros(2, 2, 4, dtype=torch.int64), torch.full((2, 2, 4), IGNORE)
     known[0] = torch.tensor([8, 8, 9, 9])
     pseudo = PseudoLabels(labels, torch.full((2, 2, 4), 0.5))
-    view = StrongView(jitter=NO_JITTER, blur=NO_BLUR, flip=0)
+    view = StrongView(colours=[NO_JITTER, NO_BLUR], flip=0)
     for seed in range(5):
         _, seen = view(torch.rand(2, 3, 2, 4), pseudo, known, generator(seed))
         assert seen.labels[0, 0].tolist() in ([8, 8, 0, 0], [0, 0, 9, 9])
@@ -124,7 +123,7 @@ def test_inputs_are_left_alone_and_a_seed_gives_one_result() -> None:
     tensors = (images, pseudo.labels, pseudo.confidence, known)
     before = [tensor.clone() for tensor in tensors]
     for scale in ((1.0, 1.0), (0.5, 1.5)):
-        view = StrongView(scale=scale, jitter=ColourJitter(probability=1), blur=GaussianBlur(probability=1))
+        view = StrongView(scale=scale, colours=[ColourJitter(probability=1), GaussianBlur(probability=1)])
         first, again, other = (view(images, pseudo, known, generator(seed)) for seed in (1, 1, 2))
         assert torch.equal(first[0], again[0])
         assert torch.equal(first[1].labels, again[1].labels)
@@ -137,14 +136,16 @@ def test_all_is_done_on_the_images_device_without_looking_at_a_value(name: str) 
     """On `meta`, the device without values, anything else would raise."""
     images, labels = torch.empty(4, 3, 8, 8, device="meta"), torch.empty(4, 8, 8, device="meta").long()
     pseudo = PseudoLabels(labels, torch.empty(4, 8, 8, device="meta"))
-    view = StrongView(scale=(0.5, 1.5), mix=MIXES[name], blur=GaussianBlur(probability=1), flip=1)
-    result, seen = view.altered(images, pseudo, labels, generator())
+    view = StrongView(
+        scale=(0.5, 1.5), mix=MIXES[name], colours=[ColourJitter(), GaussianBlur(probability=1)], flip=1
+    )
+    result, seen = view._altered(images, pseudo, labels, generator())
     assert {result.device.type, seen.labels.device.type, seen.confidence.device.type} == {"meta"}
 
 
 def test_everything_off_gives_back_the_images_and_labels() -> None:
     images, pseudo = random_batch(2, 6, 6, seed=0)
-    view = StrongView(mix=no_mix, jitter=NO_JITTER, blur=NO_BLUR, flip=0)
+    view = StrongView(mix=no_mix, colours=[NO_JITTER, NO_BLUR], flip=0)
     result, seen = view(images, pseudo, None, generator())
     torch.testing.assert_close(result, images, atol=1e-5, rtol=0)
     assert seen is pseudo

@@ -18,13 +18,14 @@ from typing import Any
 import pytest
 import torch
 
-from recoseg.data.palette import distinct_colours
-from recoseg.evaluate.relations import Relations
+from recoseg.data.label_codes import distinct_colours
+from recoseg.evaluate.class_relations import Relations
+from recoseg.evaluate.scores import BoundaryScores, Scores
 from recoseg.evaluate.scores_file import scores_as_plain
 from recoseg.evaluate.survey import Survey
 from recoseg.report.page import write_page
 from recoseg.report.run_view import Picture, RunView
-from recoseg.types import BoundaryScores, ClassInfo, Scores
+from recoseg.types import ClassInfo
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 KEYS = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Enter": 13, "Tab": 9, " ": 32}

@@ -36,7 +36,7 @@ draw_once = cache(draw_scene)
 def scenes_that_are_drawn_once() -> Iterator[None]:
     """Nearly all runs here are on the same few: drawing them takes half of such a run."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("recoseg.data.scenes.dataset.draw_scene", draw_once)
+        patch.setattr("recoseg.data.scenes.scene.draw_scene", draw_once)
         yield
 
 
@@ -259,9 +259,9 @@ def in_process(monkeypatch) -> list[list[str]]:
 
     What is said while one of them is at work may be in its log: their outputs are one.
     """
-    from recoseg.cli.experiment_kinds.run import in_this_process
-    from recoseg.experiments.execute import execute
-    from recoseg.experiments.local import LocalWorkers
+    from recoseg.cli.experiments_run import in_this_process
+    from recoseg.experiments.running.execute import execute
+    from recoseg.experiments.running.workers import LocalWorkers
 
     ran = []
 
@@ -458,17 +458,17 @@ def full_disk_at(monkeypatch) -> Callable[[int], Any]:
     """`with full_disk_at(3):` training ends with an error before its iteration 3."""
     from recoseg.train import trainer
 
-    original = trainer.poly
+    original = trainer.Trainer.step
 
     @contextmanager
     def at(number: int):
-        def cut(iteration, iterations, power):
+        def cut(self, method, pairs, iteration, log):
             if iteration == number:
                 raise OSError(28, "No space left on device")
-            return original(iteration, iterations, power)
+            return original(self, method, pairs, iteration, log)
 
         with monkeypatch.context() as patch:
-            patch.setattr(trainer, "poly", cut)
+            patch.setattr(trainer.Trainer, "step", cut)
             yield
 
     return at

@@ -9,13 +9,13 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
 
+from recoseg.batches import Crops
 from recoseg.builders.data import build_dataset
 from recoseg.builders.models import build_model
 from recoseg.config import load
-from recoseg.evaluate.evaluator import evaluate
-from recoseg.loaders import Crops
-from recoseg.train import trainer
-from recoseg.types import Scores
+from recoseg.evaluate.loop import evaluate
+from recoseg.evaluate.scores import Scores
+from recoseg.train import validation
 
 LONGER = ["--train.iterations=6", "--train.evaluate-every=1", "--optimiser.lr=0.1"]
 
@@ -81,14 +81,14 @@ def test_held_back_images_are_never_trained_on(
 
 
 def test_a_score_that_is_not_a_number_is_never_the_best(recoseg, tmp_path, small, lines, monkeypatch) -> None:
-    original, calls = trainer.evaluate, []
+    original, calls = validation.evaluate, []
 
     def evaluate_with_gaps(model, dataset, keys, *, device):
         calls.append(keys)
         scores = original(model, dataset, keys, device=device)
         return Scores(torch.zeros_like(scores.confusion)) if len(calls) in (1, 3) else scores
 
-    monkeypatch.setattr(trainer, "evaluate", evaluate_with_gaps)
+    monkeypatch.setattr(validation, "evaluate", evaluate_with_gaps)
     outcome = recoseg("train", "--out", "run", *small, *LONGER, "--train.best-on=val")
     assert outcome.code == 0, outcome.err
     metrics = lines(tmp_path / "run" / "metrics.jsonl")
@@ -101,12 +101,12 @@ def test_a_score_that_is_not_a_number_is_never_the_best(recoseg, tmp_path, small
 
 
 def test_of_equally_good_weights_the_first_are_kept(recoseg, tmp_path, small, monkeypatch) -> None:
-    original = trainer.evaluate
+    original = validation.evaluate
 
     def always_alike(model, dataset, keys, *, device):
         return Scores(torch.ones_like(original(model, dataset, keys, device=device).confusion))
 
-    monkeypatch.setattr(trainer, "evaluate", always_alike)
+    monkeypatch.setattr(validation, "evaluate", always_alike)
     assert recoseg("train", "--out", "run", *small, *LONGER, "--train.best-on=labelled").code == 0
     assert header(tmp_path / "run" / "best.safetensors")["iteration"] == 1
 

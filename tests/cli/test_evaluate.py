@@ -12,11 +12,11 @@ import torch
 from PIL import Image
 from rich.console import Console
 
-from recoseg.cli.score_table import show
+from recoseg.cli.evaluate import show
 from recoseg.evaluate.boundary import BoundaryRule
-from recoseg.evaluate.counter import ScoreCounter
+from recoseg.evaluate.loop import ScoreCounter, Seen
+from recoseg.evaluate.scores import Scores
 from recoseg.evaluate.scores_file import Evaluation
-from recoseg.types import Scores
 
 
 @pytest.fixture
@@ -247,7 +247,7 @@ def test_the_table_fits_a_terminal_with_few_and_with_many_classes(num_classes, c
     generator = torch.Generator().manual_seed(0)
     maps = torch.randint(0, num_classes, (2, 1, 30, 40), generator=generator).to(torch.uint8)
     counter = ScoreCounter(num_classes, boundary=BoundaryRule())
-    counter.add(maps[0], maps[1])
+    counter.add(Seen(maps[0], maps[1]))
     names = [f"a rather long name for the class with number {number}" for number in range(num_classes)]
     out = shown(counter.scores(), names, capsys)
     assert max(len(line) for line in out.splitlines()) <= 80

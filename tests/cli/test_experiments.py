@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from recoseg.cli.experiments import as_words
 from recoseg.config.load import load, to_yaml
-from recoseg.experiments.cell_settings import portable
-from recoseg.experiments.cells import cells_of
-from recoseg.experiments.grids import GRIDS
-from recoseg.experiments.profiles import load_profile
-from recoseg.experiments.results import Result, add_results
+from recoseg.experiments.plan.cells import cells_of, portable
+from recoseg.experiments.plan.grids import COLUMNS, GRIDS
+from recoseg.experiments.plan.profiles import load_profile
+from recoseg.experiments.tables.results import Result, add_results
 
 SCENES = ("scenes", "--profile", "tiny", "--runs", "runs")
 
@@ -30,7 +31,7 @@ def results(tmp_path, recoseg) -> Path:
             profile="tiny", column=cell.column, row=cell.row, seed=cell.seed, subset="val", pixels=1,
             mean_iou=scores[cell.row, cell.seed], accuracy=0.9, boundary_iou=None, boundary_f_score=None,
             iou={}, curve=((300, scores[cell.row, cell.seed]),), iterations=300, seconds=60.0, machine="a",
-            versions="b", settings=portable(load(cell.config, cell.words)),
+            versions="b", settings=portable(cell.config),
         )
         for cell in cells
         if (cell.row, cell.seed) in scores
@@ -64,6 +65,34 @@ def test_show_tells_how_far_runs_are_and_their_commands_are_those_of_recoseg(rec
     assert train.endswith(f"--split.seed 5 --train.seed 5 --no-page --out {folder}")
     assert evaluate == f"recoseg evaluate {folder} --subset val --out {folder}/scores.json --force"
     assert gather == "recoseg experiments run scenes --profile tiny --runs runs --seeds 5 --only classmix"
+
+
+def test_settings_become_words_of_the_command_line() -> None:
+    settings = {"a.b": 0.5, "c": True, "d": None, "e": [32, 64], "f": "x"}
+    assert as_words(settings) == ["--a.b", "0.5", "--c", "true", "--d", "none", "--e", "32,64", "--f", "x"]
+
+
+@pytest.mark.parametrize("grid", ["cityscapes-20", "both-deeplabs", "unlabelled-share", "voc-partitions"])
+def test_the_commands_that_are_shown_train_what_the_grid_does(recoseg, tmp_path, grid) -> None:
+    """Each names what differs from the profile's config, and comes to the config that a cell holds."""
+    data = dict.fromkeys({COLUMNS[column].dataset for column in GRIDS[grid].columns}, str(tmp_path))
+    words = ["--profile", "paper", "--data", *(f"{name}={folder}" for name, folder in data.items())]
+    lists = tmp_path if grid == "voc-partitions" else None
+    for column in GRIDS[grid].columns if lists else ():
+        (tmp_path / f"{column}.txt").touch()
+    words += ["--lists", str(lists)] if lists else []
+    outcome = recoseg("experiments", "show", grid, "--commands", "--runs", "runs", *words)
+    assert outcome.code == 0, outcome.err
+    trained = {}
+    for line in outcome.out.splitlines():
+        if line.startswith("recoseg train --config "):
+            config, *settings, no_page, out, folder = shlex.split(line)[3:]
+            assert (no_page, out) == ("--no-page", "--out")
+            trained[folder] = load(config, settings)
+    cells = cells_of(
+        GRIDS[grid], load_profile("paper"), seeds=(0, 1, 2), out=tmp_path / "runs", data=data, lists=lists
+    )
+    assert trained == {str(cell.folder): cell.config for cell in cells}
 
 
 @pytest.mark.parametrize(
@@ -146,7 +175,7 @@ def test_a_dry_run_takes_the_time_of_runs_that_are_done(recoseg, results, tmp_pa
         cell = places[result["row"], result["seed"]]
         cell.folder.mkdir(parents=True)
         (cell.folder / "split.json").write_text("{}")
-        (cell.folder / "config.yaml").write_text(to_yaml(load(cell.config, cell.words)))
+        (cell.folder / "config.yaml").write_text(to_yaml(cell.config))
         (cell.folder / "result.json").write_text(json.dumps({**result, "seconds": 600}))
     outcome = recoseg("experiments", "run", *SCENES, "--dry-run")
     lines = outcome.out.splitlines()

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from recoseg.cli import main
-from recoseg.cli.experiment_kinds.run import in_this_process
+from recoseg.cli.experiments_run import in_this_process
 
 TWO = ("--only", "supervised", "reco-classmix", "--workers", "2")
 

@@ -37,7 +37,7 @@ def test_a_run_that_another_command_trains_is_waited_for(
     covered_children, recoseg, background, trial, in_process, monkeypatch
 ) -> None:
     """Two grids may share runs."""
-    monkeypatch.setattr("recoseg.experiments.execute.SECONDS_TO_NOTICE", 0.1)  # less than it takes
+    monkeypatch.setattr("recoseg.experiments.running.execute.SECONDS_TO_NOTICE", 0.1)  # less than it takes
     trial.last_longer()
     words = (*trial.words, "runs", "--only", "classmix")
     first = background(*words, quick=True)

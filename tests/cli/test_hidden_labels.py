@@ -98,8 +98,8 @@ def test_poison_in_hidden_pixels_leaves_a_run_bit_identical(data, recoseg, train
 
 def traded(labels: np.ndarray, points: str, pixels: str) -> np.ndarray:
     """The labels with two hidden pixels of different classes exchanged, far from every point."""
-    from recoseg.splits.pixel_budget import PixelBudget
-    from recoseg.splits.split_file import points_of
+    from recoseg.splits.label_split import points_of
+    from recoseg.splits.labelled_pixels import PixelBudget
 
     budget, places = PixelBudget.parse(pixels), points_of(points)
     seen = budget.visible(labels, places)

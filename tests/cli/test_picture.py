@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 from recoseg.cli.main import main
-from recoseg.cli.picture import KINDS
-from recoseg.cli.picture_words import run_names
+from recoseg.cli.picture import SUBCOMMANDS
+from recoseg.runs.run_folder import run_names
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +180,7 @@ def test_a_run_that_logged_nothing_has_no_curves(recoseg, runs) -> None:
     assert "nothing is logged yet" in recoseg("picture", "curves", "plain").err
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SUBCOMMANDS)
 def test_every_kind_has_help(recoseg, kind) -> None:
     outcome = recoseg("picture", kind, "--help")
     assert outcome.code == 0

@@ -113,7 +113,7 @@ def test_an_interrupt_says_that_the_same_command_goes_on(recoseg, cityscapes, mo
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("recoseg.data.prepare.prepare", interrupted)
+    monkeypatch.setattr("recoseg.data.preparation.prepare", interrupted)
     outcome = recoseg("prepare", "cityscapes", cityscapes, "dst")
     assert (outcome.code, outcome.err) == (130, "\nrecoseg: stopped; the same command goes on from here\n")
 

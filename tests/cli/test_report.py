@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from recoseg.cli.main import main
-from recoseg.cli.report import distinct_names, listed
+from recoseg.runs.run_folder import run_names as distinct_names
+from recoseg.text import listed
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from recoseg.cli.status import seconds_left
-from recoseg.train.run_folder import RunFolder
+from recoseg.runs.run_folder import RunFolder
 
 
 def row(outcome, name: str) -> str:

@@ -55,7 +55,7 @@ def test_the_scores_are_those_of_the_saved_weights(recoseg, tmp_path, tiny, line
     from recoseg.builders.data import build_dataset
     from recoseg.builders.models import build_model
     from recoseg.config import load
-    from recoseg.evaluate.evaluator import evaluate
+    from recoseg.evaluate.loop import evaluate
 
     recoseg("train", "--out", "run", *tiny)
     config = load(tmp_path / "run" / "config.yaml")
@@ -151,18 +151,18 @@ def test_ctrl_c_between_two_log_lines_resumes_to_the_same_logs(
 ) -> None:
     slow_log = [*small, "--train.log-every=3", "--train.evaluate-every=4"]
     assert recoseg("train", "--out", tmp_path / "whole", *slow_log).code == 0
-    original = trainer_module.poly
+    original = trainer_module.Trainer.step
 
-    def press_ctrl_c(iteration, iterations, power):
+    def press_ctrl_c(self, method, pairs, iteration, log):
         if iteration == 1:
             os.kill(os.getpid(), signal.SIGINT)
-        return original(iteration, iterations, power)
+        return original(self, method, pairs, iteration, log)
 
-    monkeypatch.setattr(trainer_module, "poly", press_ctrl_c)
+    monkeypatch.setattr(trainer_module.Trainer, "step", press_ctrl_c)
     outcome = recoseg("train", "--out", tmp_path / "cut", *slow_log)
     assert outcome.code == 130
     assert "stopped after iteration 2; go on with: recoseg train --resume" in outcome.err
-    monkeypatch.setattr(trainer_module, "poly", original)
+    monkeypatch.setattr(trainer_module.Trainer, "step", original)
     assert recoseg("train", "--resume", tmp_path / "cut").code == 0
     require_same_end(tmp_path / "whole", tmp_path / "cut")
 

@@ -11,9 +11,9 @@ from PIL import Image
 from rich.console import Console
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from recoseg.builders.runs import new_run
 from recoseg.config import load
-from recoseg.train import progress
+from recoseg.runs.start import new_run
+from recoseg.train import log as progress
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from recoseg.config import load
-from recoseg.config.automatic import fitting_rates
 from recoseg.config.load import to_yaml
+from recoseg.config.settings import fitting_rates
 
 TEACHER = ("--method", "mean_teacher", "--contrast", "reco")
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from recoseg.config import from_plain, load, to_yaml
 from recoseg.config.data_settings import FolderData, ScenesData
-from recoseg.config.describe import describe_settings
+from recoseg.config.help_text import describe_settings
 from recoseg.config.load import flat, from_flat
 from recoseg.config.parse import setting_names
 from recoseg.config.settings import RunConfig

@@ -1,21 +1,11 @@
-"""The settings of `split` are what a split request takes, from YAML and from the command line."""
+"""The settings of `split`, from YAML and from the command line."""
 
 from __future__ import annotations
-
-from dataclasses import fields
 
 import pytest
 
 from recoseg.config import load, to_yaml
-from recoseg.config.split_settings import SplitSettings
 from recoseg.errors import UserError
-from recoseg.splits.request import SplitRequest
-
-
-def test_the_settings_are_those_of_a_request_and_a_file() -> None:
-    settings = {f.name: f.default for f in fields(SplitSettings)}
-    assert settings.pop("file") is None
-    assert settings == {f.name: f.default for f in fields(SplitRequest)}
 
 
 @pytest.mark.parametrize(

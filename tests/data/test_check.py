@@ -12,9 +12,11 @@ from PIL import Image
 from rich.console import Console
 
 from recoseg.cli import check as command
-from recoseg.data.check.report import check_dataset, check_folder
+from recoseg.cli import terminal as terminal_module
+from recoseg.data.dataset_check import check_dataset, check_folder
 from recoseg.data.folder import Folder
 from recoseg.errors import UserError
+from recoseg.text import percent_of_pixels
 
 
 def found(report) -> dict[str, str]:
@@ -145,7 +147,7 @@ def test_any_dataset_of_files_can_be_checked(folder):
 
 def test_worker_processes_find_the_same(broken, monkeypatch):
     alone = check_folder(broken.root)
-    monkeypatch.setattr("recoseg.data.check.files.FEW_FILES", 2)
+    monkeypatch.setattr("recoseg.data.dataset_check.FEW_FILES", 2)
     calls: list[tuple[int, int]] = []
     together = check_folder(
         broken.root, num_workers=2, progress=lambda done, total: calls.append((done, total))
@@ -160,7 +162,7 @@ def test_a_worker_that_dies_is_an_error_of_one_line(folder, monkeypatch):
         raise BrokenProcessPool
 
     folder.pairs(3)
-    monkeypatch.setattr("recoseg.data.check.files.FEW_FILES", 2)
+    monkeypatch.setattr("recoseg.data.dataset_check.FEW_FILES", 2)
     monkeypatch.setattr("recoseg.data.worker_processes.ProcessPoolExecutor.map", die)
     with pytest.raises(UserError, match="a worker process died, perhaps for lack of memory: fewer need less"):
         check_folder(folder.root, num_workers=2)
@@ -202,9 +204,9 @@ def test_the_output_fits_80_columns_and_keeps_names_whole(folder, rows):
 
 def test_a_terminal_gets_a_bar_and_other_output_a_line_now_and_then(monkeypatch):
     for terminal in (True, False):
-        monkeypatch.setattr(command, "SECONDS_BETWEEN_LINES", 0.0)
+        monkeypatch.setattr(terminal_module, "SECONDS_BETWEEN_LINES", 0.0)
         console = Console(force_terminal=terminal, file=io.StringIO(), width=80)
-        with command.progress_of(console) as progress:
+        with terminal_module.progress_of(console) as progress:
             progress(3, 10)
         assert ("reading files" if terminal else "read 3 of 10 images\n") in console.file.getvalue()
 
@@ -228,7 +230,7 @@ def test_an_image_turned_by_exif_matches_an_upright_label(folder, rows):
 
 
 def test_a_share_is_0_only_for_no_pixel():
-    assert [command.percent(share) for share in (0, 0.00001, 0.329)] == ["0 %", "< 0.01 %", "32.90 %"]
+    assert [percent_of_pixels(share) for share in (0, 0.00001, 0.329)] == ["0 %", "< 0.01 %", "32.90 %"]
 
 
 def test_camvid_is_sound(real_data):

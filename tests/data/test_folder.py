@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from recoseg.data.folder import Folder
-from recoseg.data.folder.subsets import draw
+from recoseg.data.folder.folder_dataset import draw_share
 from recoseg.errors import UserError
 from recoseg.types import IGNORE
 
@@ -60,15 +60,15 @@ def test_validation_is_drawn_from_the_labelled_images_and_written_down(folder):
 
 def test_the_draw_is_the_same_on_every_machine():
     keys = [f"{index:03d}" for index in range(20)]
-    assert draw(keys, share=0.2, seed=0) == ("003", "012", "014", "017")
-    assert draw(keys, share=0.2, seed=1) != draw(keys, share=0.2, seed=0)
+    assert draw_share(keys, share=0.2, seed=0) == ("003", "012", "014", "017")
+    assert draw_share(keys, share=0.2, seed=1) != draw_share(keys, share=0.2, seed=0)
 
 
 @pytest.mark.parametrize(
     ("count", "share", "drawn"), [(2, 0.01, 1), (2, 0.99, 1), (10, 0.99, 9), (1, 0.5, 0)]
 )
 def test_the_draw_leaves_something_for_both_sides(count, share, drawn):
-    assert len(draw([str(index) for index in range(count)], share=share, seed=0)) == drawn
+    assert len(draw_share([str(index) for index in range(count)], share=share, seed=0)) == drawn
 
 
 def test_a_folder_that_cannot_be_written_gets_the_same_draw(folder, monkeypatch):
@@ -76,7 +76,7 @@ def test_a_folder_that_cannot_be_written_gets_the_same_draw(folder, monkeypatch)
         raise PermissionError("read-only")
 
     folder.pairs(10)
-    monkeypatch.setattr("recoseg.data.folder.subsets.write_whole", refuse)
+    monkeypatch.setattr("recoseg.data.folder.folder_dataset.write_whole", refuse)
     data = Folder(root=folder.root)
     assert not (folder.root / "val.txt").exists()
     monkeypatch.undo()

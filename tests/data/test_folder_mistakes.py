@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recoseg.data.check.report import check_folder
+from recoseg.data.dataset_check import check_folder
 from recoseg.data.folder import Folder
 from recoseg.errors import UserError
 

@@ -11,8 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from recoseg.data.label_codes import ByColour, ByKind, ByValue, colour_codes, colour_of, ranges
-from recoseg.data.palette import distinct_colours
+from recoseg.data.label_codes import (
+    ByColour,
+    ByKind,
+    ByValue,
+    colour_codes,
+    colour_of,
+    distinct_colours,
+    ranges,
+)
 from recoseg.errors import UserError
 
 COLOUR = st.tuples(*[st.integers(0, 255)] * 3)

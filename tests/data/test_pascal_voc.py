@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recoseg.data.check.report import check_dataset
-from recoseg.data.files import FileDataset
+from recoseg.data.dataset_check import check_dataset
+from recoseg.data.file_dataset import FileDataset
 from recoseg.data.pascal_voc import PascalVOC
 from recoseg.data.problem import FileError
 from recoseg.errors import UserError

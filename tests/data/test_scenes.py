@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import recoseg.data.scenes as package
-from recoseg.data.scenes import Scenes, dataset
-from recoseg.data.scenes.classes import Kind
+from recoseg.data.scenes import Scenes, scene
+from recoseg.data.scenes.stage import Kind
 from recoseg.errors import UserError
 from recoseg.types import IGNORE
 
@@ -121,13 +121,13 @@ def test_keys_name_their_subset_and_number() -> None:
 
 def test_image_then_labels_draws_once_and_keeps_little(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[tuple[int, ...]] = []
-    real: Callable[..., object] = dataset.draw_scene
+    real: Callable[..., object] = scene.draw_scene
 
     def counted(*entropy: int, height: int, width: int) -> object:
         drawn.append(entropy)
         return real(*entropy, height=height, width=width)
 
-    monkeypatch.setattr(dataset, "draw_scene", counted)
+    monkeypatch.setattr(scene, "draw_scene", counted)
     scenes = Scenes(height=24, width=48, num_train=20, seed=77)
     for key in scenes.keys("train"):
         scenes.image(key)

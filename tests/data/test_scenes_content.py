@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 
 from recoseg.data.scenes import Scenes
-from recoseg.data.scenes.classes import Kind
-from recoseg.types import IGNORE, Scores
+from recoseg.data.scenes.stage import Kind
+from recoseg.evaluate.scores import Scores
+from recoseg.types import IGNORE
 
 NUM_CLASSES = len(Kind)
 

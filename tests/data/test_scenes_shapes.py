@@ -5,12 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recoseg.data.scenes.camera import Camera, Facing
-from recoseg.data.scenes.canvas import Canvas, Stage
-from recoseg.data.scenes.classes import Kind
 from recoseg.data.scenes.dice import Dice
-from recoseg.data.scenes.figure import Figure
-from recoseg.data.scenes.light import Light
+from recoseg.data.scenes.shapes import Figure
+from recoseg.data.scenes.stage import Camera, Canvas, Facing, Kind, Light, Stage
 from recoseg.types import IGNORE
 
 

@@ -9,9 +9,8 @@ import torch
 from torch import nn
 
 from recoseg.data.scenes import Scenes
-from recoseg.evaluate.at_once import how_many_at_once, in_threads
 from recoseg.evaluate.boundary import BoundaryRule
-from recoseg.evaluate.evaluator import evaluate
+from recoseg.evaluate.loop import evaluate, how_many_at_once, in_threads
 from recoseg.models.deeplab_v2 import DeepLabV2
 from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
 from recoseg.models.encoders import ENCODERS

@@ -16,14 +16,15 @@ from scipy.spatial.distance import cdist
 from recoseg.evaluate.boundary import (
     BoundaryCounter,
     BoundaryRule,
+    Distance,
     band_labels,
     contour_labels,
     disc,
     near_change,
     thin_void_width,
 )
-from recoseg.evaluate.distance import Distance
-from recoseg.types import IGNORE, BoundaryScores
+from recoseg.evaluate.scores import BoundaryScores
+from recoseg.types import IGNORE
 
 NUM_CLASSES = 3
 

@@ -13,8 +13,8 @@ from hypothesis.extra.numpy import arrays
 
 from recoseg.errors import UserError
 from recoseg.evaluate.boundary import BoundaryRule
-from recoseg.evaluate.confusion import confusion_matrix
-from recoseg.evaluate.counter import ScoreCounter
+from recoseg.evaluate.loop import ScoreCounter, Seen
+from recoseg.evaluate.scores import confusion_matrix
 from recoseg.types import IGNORE
 
 LABELS = arrays(np.uint8, (2, 4, 5), elements=st.sampled_from([0, 1, 2, 3, IGNORE]))
@@ -36,7 +36,7 @@ def test_the_confusion_matrix_equals_a_plain_count() -> None:
 @given(PREDICTED, LABELS)
 def test_scores_equal_the_definitions_class_by_class(predicted, labels) -> None:
     counter = ScoreCounter(4)
-    counter.add(torch.from_numpy(predicted), torch.from_numpy(labels))
+    counter.add(Seen(torch.from_numpy(predicted), torch.from_numpy(labels)))
     scores, counted = counter.scores(), labels != IGNORE
     ious, accuracies = [], []
     for k in range(4):
@@ -57,9 +57,9 @@ def test_scores_equal_the_definitions_class_by_class(predicted, labels) -> None:
 def test_images_can_be_added_in_any_order_and_grouping(predicted, labels) -> None:
     together, alone = ScoreCounter(4, boundary=BoundaryRule()), ScoreCounter(4, boundary=BoundaryRule())
     pairs = torch.from_numpy(predicted), torch.from_numpy(labels)
-    together.add(*pairs)
+    together.add(Seen(*pairs))
     for number in (1, 0):
-        alone.add(*(maps[number : number + 1] for maps in pairs))
+        alone.add(Seen(*(maps[number : number + 1] for maps in pairs)))
     one, other = together.scores(), alone.scores()
     assert one.confusion.equal(other.confusion)
     assert one.boundary.bands.equal(other.boundary.bands)
@@ -70,14 +70,14 @@ def test_images_can_be_added_in_any_order_and_grouping(predicted, labels) -> Non
 def test_boundaries_are_counted_only_if_asked_for() -> None:
     labels = torch.zeros(1, 3, 3, dtype=torch.uint8)
     counter = ScoreCounter(2)
-    counter.add(labels, labels)
+    counter.add(Seen(labels, labels))
     assert counter.scores().boundary is None
 
 
 def test_as_many_classes_as_there_can_be_are_counted() -> None:
     labels = torch.arange(256).to(torch.uint8).view(1, 16, 16)
     counter = ScoreCounter(255, boundary=BoundaryRule())
-    counter.add(labels.clamp(max=254), labels)
+    counter.add(Seen(labels.clamp(max=254), labels))
     scores = counter.scores()
     assert scores.confusion.equal(torch.eye(255, dtype=torch.int64))
     assert scores.boundary.mean_f_score == 1
@@ -87,7 +87,7 @@ def test_as_many_classes_as_there_can_be_are_counted() -> None:
 def test_a_class_that_does_not_exist_is_refused(predicted, label) -> None:
     maps = (torch.full((1, 2, 2), value, dtype=torch.uint8) for value in (predicted, label))
     with pytest.raises(UserError, match="other classes than the 4 from 0 on"):
-        ScoreCounter(4).add(*maps)
+        ScoreCounter(4).add(Seen(*maps))
 
 
 def test_nothing_added_is_no_score() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recoseg.errors import UserError
-from recoseg.evaluate.distance import Distance
+from recoseg.evaluate.boundary import Distance
 
 
 def test_pixels_are_pixels_and_shares_follow_the_size() -> None:

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recoseg.evaluate.enlarged import Places, enlarged_argmax
+from recoseg.evaluate.protocol import Places, enlarged_argmax
 from recoseg.models.layers import resize
 
 SIDES = st.integers(1, 12)
@@ -58,5 +58,5 @@ def test_places_are_those_of_interpolation() -> None:
 def test_more_open_pixels_than_are_held_at_once_change_nothing(monkeypatch) -> None:
     logits = torch.randn(2, 4, 6, 7, generator=torch.Generator().manual_seed(1))
     whole = enlarged_argmax(logits, (25, 28))
-    monkeypatch.setattr("recoseg.evaluate.enlarged.MOST_AT_ONCE", 10)
+    monkeypatch.setattr("recoseg.evaluate.protocol.MOST_AT_ONCE", 10)
     assert enlarged_argmax(logits, (25, 28)).equal(whole)

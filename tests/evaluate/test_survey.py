@@ -8,17 +8,15 @@ import math
 import pytest
 import torch
 
-from recoseg.builders import survey as kept
-from recoseg.builders.load import weights_about
-from recoseg.builders.survey import surveyed
-from recoseg.builders.trained import trained_run
 from recoseg.cli.main import main
-from recoseg.data.base import Dataset
+from recoseg.data.dataset import Dataset
 from recoseg.evaluate.boundary import BoundaryRule
-from recoseg.evaluate.evaluator import evaluate
+from recoseg.evaluate.loop import evaluate
 from recoseg.evaluate.survey import Survey, survey
 from recoseg.models.representation import with_representation
-from recoseg.train.run_folder import RunFolder
+from recoseg.runs import run as kept
+from recoseg.runs.run import Run, weights_about
+from recoseg.runs.run_folder import RunFolder
 from recoseg.types import IGNORE, ClassInfo
 
 CPU = torch.device("cpu")
@@ -118,25 +116,25 @@ def test_a_survey_is_made_once_as_long_as_weights_and_images_stay(folder, monkey
         return survey(*words, **settings)
 
     monkeypatch.setattr(kept, "survey", counted)
-    first = surveyed(trained_run(folder))
-    assert surveyed(trained_run(folder)).as_plain() == first.as_plain()
+    first = Run.open(folder).survey()
+    assert Run.open(folder).survey().as_plain() == first.as_plain()
     assert len(calls) == 1
     content = folder.survey.read_text()
     for damage in (content[: len(content) // 2], "[]", json.dumps({"made_from": None})):
         folder.survey.write_text(damage)
-        assert surveyed(trained_run(folder)).as_plain() == first.as_plain()
+        assert Run.open(folder).survey().as_plain() == first.as_plain()
     assert len(calls) == 4
     assert folder.survey.read_text() == content  # it has been mended
-    run = trained_run(folder)
+    run = Run.open(folder)
     with torch.no_grad():
         run.model.classifier[1].bias += 1
-    from recoseg.train.run_folder import save_weights
+    from recoseg.runs.run_folder import save_weights
 
     save_weights(folder.weights, run.model.state_dict(), weights_about(folder.weights))
-    surveyed(trained_run(folder))
+    Run.open(folder).survey()
     config = folder.config.read_text()
     folder.config.write_text(config.replace("num_val: 2", "num_val: 1"))
-    assert surveyed(trained_run(folder)).num_images == 1
+    assert Run.open(folder).survey().num_images == 1
     assert len(calls) == 6
 
 
@@ -145,5 +143,5 @@ def test_a_folder_that_cannot_be_written_to_still_has_a_survey(folder, monkeypat
         raise PermissionError(13, "not for you", str(path))
 
     monkeypatch.setattr(kept, "write_whole", refuse)
-    assert surveyed(trained_run(folder)).num_images == 2
+    assert Run.open(folder).survey().num_images == 2
     assert not folder.survey.exists()

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from recoseg.experiments.columns import COLUMNS
-from recoseg.experiments.results import Result
+from recoseg.experiments.plan.grids import COLUMNS
+from recoseg.experiments.tables.results import Result
 
 
 @pytest.fixture(scope="session")

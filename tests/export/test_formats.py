@@ -14,8 +14,7 @@ from torch import nn
 from recoseg.builders.models import build_model
 from recoseg.config import load
 from recoseg.errors import UserError
-from recoseg.export.check import TOLERANCE, Difference, compare, random_images
-from recoseg.export.deployable import About, Deployable
+from recoseg.export.deployable import TOLERANCE, About, Deployable, Difference, compare, random_images
 from recoseg.export.formats import FORMATS, METADATA
 from recoseg.models.representation import with_representation
 from recoseg.types import ClassInfo, ModelOutput

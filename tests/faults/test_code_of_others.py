@@ -23,13 +23,13 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 import recoseg as package
-from recoseg import loaders
+from recoseg import batches as loaders
 from recoseg.cli.main import main
 from recoseg.data.image_files import FORMATS, read_image, read_label_pixels
 from recoseg.data.problem import FileError
 from recoseg.data.worker_processes import in_processes
 from recoseg.errors import UserError
-from recoseg.experiments import local
+from recoseg.experiments.running import workers as local
 from recoseg.models import pretrained
 
 MARK = "from pathlib import Path\nPath({!r}).write_text('I ran')\nraise SystemExit(3)\n"
@@ -217,7 +217,7 @@ def test_loading_processes_are_started_in_the_same_way(monkeypatch):
             return iter(())
 
     monkeypatch.setattr(loaders, "DataLoader", Loader)
-    pieces = object.__new__(loaders.Pieces)
+    pieces = object.__new__(loaders.StepBatches)
     object.__setattr__(pieces, "parts", 1)
     assert list(pieces.from_iteration(0, 1, workers=1)) == []
     assert seen == ["1"]

@@ -24,9 +24,9 @@ import torch
 from recoseg.cli.main import main
 from recoseg.errors import UserError
 from recoseg.files import whole_file, write_whole
-from recoseg.splits.split_file import LabelSplit
-from recoseg.train.event_file import EventFile
-from recoseg.train.run_folder import RunFolder, append_line
+from recoseg.runs.run_folder import RunFolder, append_line
+from recoseg.splits.label_split import LabelSplit
+from recoseg.train.log import EventFile
 
 SMALL = (
     "--data photos --model.factory network:small --augment.crop=32 --train.iterations=4 "

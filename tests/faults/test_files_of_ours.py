@@ -23,12 +23,12 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from recoseg.cli.main import main
-from recoseg.config.load import load, to_yaml
+from recoseg.config.load import to_yaml
+from recoseg.evaluate.scores import Scores
 from recoseg.evaluate.scores_file import Evaluation
-from recoseg.experiments.cells import cell_at
-from recoseg.experiments.profiles import load_profile
-from recoseg.experiments.results import Result
-from recoseg.types import Scores
+from recoseg.experiments.plan.cells import cell_at
+from recoseg.experiments.plan.profiles import load_profile
+from recoseg.experiments.tables.results import Result
 
 GONE = object()
 VALUES: dict[str, Any] = {
@@ -97,7 +97,7 @@ def make_cell(world, seed: int = 0) -> Path:
     out = world.path / "cells"
     cell = cell_at(load_profile("tiny"), "scenes-10", "classmix", seed, out=out, data={}, lists=None)
     shutil.copytree(world.run, cell.folder, ignore=shutil.ignore_patterns("*.pt"))
-    config = load(cell.config, cell.words)
+    config = cell.config
     (cell.folder / "config.yaml").write_text(to_yaml(config))
     line = (world.run / "metrics.jsonl").read_bytes().splitlines()[-1]
     (cell.folder / "metrics.jsonl").write_bytes(put_json(line, "iteration", config.train.iterations))
@@ -108,7 +108,7 @@ def make_cell(world, seed: int = 0) -> Path:
         profile="tiny", column="scenes-10", row="classmix", seed=seed, subset="val", pixels=8, mean_iou=0.7,
         accuracy=0.8, boundary_iou=None, boundary_f_score=None, iou={"a": 0.7, "b": None}, curve=((1, 0.5),),
         iterations=config.train.iterations, seconds=3.0, machine="m", versions="v",
-        settings=dict(cell.settings()),
+        settings=dict(cell.settings),
     )  # fmt: skip
     result.save(cell.folder / "result.json")
     result.save(world.path / "results.jsonl")

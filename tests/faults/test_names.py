@@ -247,7 +247,7 @@ def test_one_name_that_is_too_long_costs_no_other_image_its_results(world, told)
 
 @pytest.mark.parametrize("name", ["[/red]", "[red]", "a:smile:b", "[link=x]"])
 def test_a_progress_bar_shows_the_name_of_a_run_as_it_is(name):
-    from recoseg.cli.check import progress_of
+    from recoseg.cli.terminal import progress_of
 
     shown = io.StringIO()
     console = Console(file=shown, force_terminal=True, width=80, color_system=None)

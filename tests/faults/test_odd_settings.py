@@ -19,14 +19,15 @@ import torch
 import yaml
 from torch import nn
 
-from recoseg.augment.geometry import RandomCrop
-from recoseg.builders.data import build_dataset, build_split
-from recoseg.builders.methods import build_contrast, build_method, build_view
+from recoseg.augment.crop import RandomCrop
+from recoseg.builders.data import build_dataset
+from recoseg.builders.methods import build_contrast, build_method, build_strong_view
+from recoseg.builders.splits import build_split
 from recoseg.builders.training import build_optimiser, first_unlabelled, require_room
 from recoseg.cli.main import COMMANDS, main
 from recoseg.config import RunConfig, from_plain, load, to_yaml
+from recoseg.config.load import SettingsLoader
 from recoseg.config.parse import members, setting_names
-from recoseg.config.yaml_file import SettingsLoader
 from recoseg.data.scenes import Scenes
 from recoseg.errors import UserError
 from recoseg.types import ModelOutput
@@ -117,7 +118,7 @@ def use_augment(config):
     crop = RandomCrop(size=(32, 32), scale=config.augment.scale, flip=config.augment.flip)
     sample = SCENES.sample("train/00000")
     crop(sample.image, sample.labels, np.random.default_rng(0))
-    build_view(config, "none")
+    build_strong_view(config.augment, "none")
     require_room(config, needs_unlabelled=True)
 
 

@@ -17,8 +17,8 @@ import pytest
 import torch
 from PIL import Image, ImageFile
 
-from recoseg.splits.pixel_budget import PixelBudget
-from recoseg.train.memory import machine_bytes
+from recoseg.splits.labelled_pixels import PixelBudget
+from recoseg.train.early_end import machine_bytes
 
 pytestmark = pytest.mark.usefixtures("soon")
 
@@ -178,16 +178,16 @@ SHORT = {
 }
 
 SHORTAGES = [
-    ("PyTorch", TRAIN, "recoseg.builders.runs.build_starting_model", "--augment.crop"),
-    ("Python", "status run", "recoseg.train.run_folder.read_records", "close other programs"),
-    ("a GPU", "report run", "recoseg.report.pictures.take_pictures", "--pictures 1"),
-    ("a GPU", "evaluate run", "recoseg.builders.evaluation.evaluate", "--window 512"),
-    ("the system", "evaluate run", "recoseg.models.weight_files.load_file", "--window 512"),
+    ("PyTorch", TRAIN, "recoseg.runs.start.build_starting_model", "--augment.crop"),
+    ("Python", "status run", "recoseg.runs.run_folder.read_records", "close other programs"),
+    ("a GPU", "report run", "recoseg.runs.pages.take_pictures", "--pictures 1"),
+    ("a GPU", "evaluate run", "recoseg.runs.run.evaluate", "--window 512"),
+    ("the system", "evaluate run", "recoseg.models.weights.load_file", "--window 512"),
     ("PyTorch", "predict run photos -o out", "recoseg.predict.predictor.Predictor.predict", "--window 512"),
     ("a GPU", "picture predictions run --out a.png", "recoseg.evaluate.protocol.Protocol.labels", "fewer"),
     ("PyTorch", "export run --format torch", "torch.export.export", "--size 256x256"),
-    ("Python", "check photos", "recoseg.data.check.report.count_subset", "--workers 1"),
-    ("Python", "prepare folder photos s", "recoseg.data.prepare.convert.png", "--workers 1"),
+    ("Python", "check photos", "recoseg.data.dataset_check.count_subset", "--workers 1"),
+    ("Python", "prepare folder photos s", "recoseg.data.preparation.png", "--workers 1"),
     ("Python", f"{SPLIT} --labels 1", "recoseg.data.label_codes.ByValue.decode_pixels", "--workers 1"),
     ("the system", "describe photos", "recoseg.data.label_codes.ByValue.decode_pixels", "--workers 1"),
 ]  # fmt: skip

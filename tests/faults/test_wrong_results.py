@@ -17,12 +17,12 @@ from safetensors.torch import load_file, save_file
 from recoseg.config import load, to_yaml
 from recoseg.data.folder import Folder
 from recoseg.data.list_files import list_text
-from recoseg.data.prepare import Resize, prepare
+from recoseg.data.preparation import prepare
+from recoseg.data.resize import Resize
 from recoseg.errors import UserError
-from recoseg.evaluate.boundary import BoundaryCounter, BoundaryRule
-from recoseg.evaluate.distance import Distance
+from recoseg.evaluate.boundary import BoundaryCounter, BoundaryRule, Distance
 from recoseg.predict.image_list import find_images
-from recoseg.splits.lists import KeyFinder
+from recoseg.splits.published import KeyFinder
 from recoseg.types import IGNORE
 
 

@@ -6,8 +6,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from recoseg.figures.grid_chart import ChartPanel, ChartRow, draw_grid_chart, draw_ours, draw_panel, our_side
-from recoseg.figures.heading import Heading
-from recoseg.figures.sheet import Sheet
+from recoseg.figures.sheet import Heading, Sheet
 
 ROWS = [
     ChartRow("Supervised", (26.0, 27.0), (38.12, 0.08)),

@@ -11,7 +11,7 @@ import torch.multiprocessing
 from torch import Tensor
 
 from recoseg import RegionalContrast
-from recoseg.losses.class_means import class_means
+from recoseg.losses.regional_contrast.prototypes import class_prototypes
 from recoseg.types import IGNORE
 
 NUM_CLASSES = 4
@@ -34,7 +34,7 @@ def half_batch(scene: str, rank: int) -> tuple[Tensor, Tensor, Tensor]:
 def means_of(features: Tensor, labels: Tensor) -> Tensor:
     labels = labels.where(labels != IGNORE, NUM_CLASSES)
     counts = labels.flatten().bincount(minlength=NUM_CLASSES + 1)[:NUM_CLASSES]
-    return class_means(features, labels, counts).vectors
+    return class_prototypes(features, labels, counts).vectors
 
 
 def one_process(rank: int, folder: str) -> None:

@@ -9,7 +9,7 @@ import torch
 
 from recoseg import RegionalContrast
 from recoseg.errors import UserError
-from recoseg.losses.regions import hardest
+from recoseg.losses.regional_contrast.choosing import hardest
 
 
 @pytest.mark.parametrize("share", [0.01, 0.25, 0.5, 1.0])

@@ -6,16 +6,22 @@ import pytest
 import torch
 from torch import Tensor
 
-from recoseg.losses.class_means import class_means, class_sums, unit_vectors
-from recoseg.losses.large_tensors import large_empty, large_zeros
-from recoseg.losses.pixel_vectors import all_vectors, chosen_vectors, read_pixels, write_pixels
-from recoseg.losses.sampled_products import (
+from recoseg.losses.regional_contrast.fast.pixel_vectors import (
+    _large_empty,
+    _large_zeros,
+    all_vectors,
+    chosen_vectors,
+    read_pixels,
+    write_pixels,
+)
+from recoseg.losses.regional_contrast.fast.sampled_products import (
     csr_products,
     gathered_products,
     gathered_sums,
     sampled_products,
     sampled_sums,
 )
+from recoseg.losses.regional_contrast.prototypes import class_prototypes, class_sums, unit_vectors
 
 
 def layouts() -> dict[str, Tensor]:
@@ -76,7 +82,7 @@ def test_class_sums_leave_out_ignored_pixels_even_if_they_hold_inf(layout: str) 
 
 
 def test_the_mean_of_an_absent_class_is_zero() -> None:
-    means = class_means(torch.ones(1, 2, 1, 2), torch.tensor([[[0, 0]]]), torch.tensor([2, 0]))
+    means = class_prototypes(torch.ones(1, 2, 1, 2), torch.tensor([[[0, 0]]]), torch.tensor([2, 0]))
     assert means.vectors.tolist() == [[1, 1], [0, 0]]
     assert means.graph[1].tolist() == [0, 0]
 
@@ -113,7 +119,7 @@ def test_there_may_be_more_keys_than_pixels() -> None:
 @pytest.mark.parametrize("dtype", [torch.float, torch.double, torch.half])
 def test_large_tensors_are_like_any_other(dtype: torch.dtype) -> None:
     like = torch.ones(1, dtype=dtype)
-    zeros, empty = large_zeros((300, 5), like), large_empty((300, 5), like)
+    zeros, empty = _large_zeros((300, 5), like), _large_empty((300, 5), like)
     assert zeros.dtype == empty.dtype == dtype
     assert zeros.shape == empty.shape == (300, 5)
     assert not zeros.any()

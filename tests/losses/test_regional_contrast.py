@@ -12,11 +12,10 @@ import torch
 from torch import Tensor
 
 from recoseg import RegionalContrast
-from recoseg.losses import info_nce as info_nce_module
-from recoseg.losses import regional_contrast as regional_contrast_module
-from recoseg.losses.class_means import unit_vectors
-from recoseg.losses.info_nce import info_nce
-from recoseg.losses.negative_keys import SharedBlock
+from recoseg.losses.regional_contrast import comparing
+from recoseg.losses.regional_contrast import loss as loss_module
+from recoseg.losses.regional_contrast.comparing import SharedBlock, info_nce
+from recoseg.losses.regional_contrast.prototypes import unit_vectors
 from recoseg.types import IGNORE
 
 BOTH_KINDS_OF_KEYS = pytest.mark.parametrize("keys", ["per_query", "shared"])
@@ -144,7 +143,7 @@ def test_blocks_of_any_size_give_the_same_loss_and_gradient(monkeypatch: pytest.
     labels, probabilities = torch.randint(0, 5, (1, 8, 8)), torch.full((1, 5, 8, 8), 0.2)
     results = []
     for pairs in (1 << 20, 64, 5):
-        monkeypatch.setattr(info_nce_module, "_PAIRS_PER_BLOCK", pairs)
+        monkeypatch.setattr(comparing, "_PAIRS_PER_BLOCK", pairs)
         leaf = features.clone().requires_grad_()
         generator = torch.Generator().manual_seed(3)
         loss = contrast(keys="shared", num_queries=7)(leaf, labels, probabilities, generator=generator)
@@ -171,7 +170,7 @@ def test_without_stats_nothing_is_spent_on_them(monkeypatch: pytest.MonkeyPatch)
     def refuse(*_: object) -> None:
         raise AssertionError("stats were not asked for")
 
-    monkeypatch.setattr(regional_contrast_module, "contrast_stats", refuse)
+    monkeypatch.setattr(loss_module, "contrast_stats", refuse)
     assert contrast()(*image_of(((1, 0), 0, 0.5), ((0, 1), 1, 0.5))) > 0
 
 

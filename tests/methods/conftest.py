@@ -9,10 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from recoseg.augment.colour import ColourJitter, GaussianBlur
 from recoseg.augment.mix import no_mix
 from recoseg.augment.strong import StrongView
-from recoseg.models.base import SegmentationNetwork
+from recoseg.models.network import SegmentationNetwork
 from recoseg.types import IGNORE, Batch, ModelOutput
 
 
@@ -81,9 +80,7 @@ def toy_batch() -> Callable[..., Batch]:
 @pytest.fixture
 def same_view() -> StrongView:
     """Shows images as they are."""
-    return StrongView(
-        mix=no_mix, jitter=ColourJitter(probability=0), blur=GaussianBlur(probability=0), flip=0
-    )
+    return StrongView(mix=no_mix, colours=[], flip=0)
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from torch import Tensor
 from recoseg import RegionalContrast
 from recoseg.augment.strong import StrongView
 from recoseg.errors import UserError
-from recoseg.methods.contrast_term import ContrastTerm
 from recoseg.methods.mean_teacher import MeanTeacher
+from recoseg.methods.parts.contrast import ContrastTerm
 from recoseg.methods.supervised import Supervised
 from recoseg.types import IGNORE, ModelOutput, PseudoLabels, StepOutput
 
@@ -40,11 +40,11 @@ def term(**settings: float) -> ContrastTerm:
     return ContrastTerm(contrast=RegionalContrast(num_queries=8, num_keys=16), **settings)
 
 
-def test_pseudo_labels_take_part_above_the_threshold_only() -> None:
+def test_pseudo_labels_take_part_from_the_threshold_on() -> None:
     confidence = torch.tensor([[[0.69, 0.7, 0.71, 1.0]]])
     pseudo = PseudoLabels(torch.tensor([[[0, 1, 0, 1]]]), confidence)
     _, labels, _ = term().cells(output_of(logits_for([0.5] * 4)), pseudo)
-    assert labels.tolist() == [[[IGNORE, IGNORE, 0, 1]]]
+    assert labels.tolist() == [[[IGNORE, 1, 0, 1]]]
 
 
 def test_labels_of_a_person_take_part_whatever_the_student_thinks() -> None:
@@ -63,7 +63,7 @@ def test_beside_sparse_labels_the_student_joins_with_what_it_is_sure_of() -> Non
 def test_beside_sparse_labels_padding_does_not_join() -> None:
     shown = torch.ones(1, 8, 16, dtype=torch.bool)
     shown[:, :, 10:] = False  # cells of 4: the third shows its left half alone, its centre is padding
-    known = replace(single_pixels(torch.full((1, 8, 16), IGNORE)), shown=shown)
+    known = replace(single_pixels(torch.full((1, 8, 16), IGNORE)), inside=shown)
     _, labels, _ = term().cells(output_of(logits_for([0.99] * 4).expand(1, 2, 2, 4)), known)
     assert labels.tolist() == [[[1, 1, IGNORE, IGNORE]] * 2]
 
@@ -192,7 +192,7 @@ def test_one_class_alone_gives_a_connected_zero_and_a_note(tiny_network, toy_bat
     assert output.note == "the contrast is 0 in this step: only one class is present"
 
 
-@pytest.mark.parametrize(("name", "value"), [("trust_above", 1.0), ("own_label_above", 1.5)])
+@pytest.mark.parametrize(("name", "value"), [("trust_above", 1.01), ("own_label_above", 1.5)])
 def test_impossible_settings_are_refused(name: str, value: float) -> None:
     with pytest.raises(UserError, match=f"{name}: got {value}, needs a probability"):
         term(**{name: value})

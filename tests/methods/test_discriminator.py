@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from recoseg.errors import UserError
-from recoseg.methods.discriminator import Discriminator
+from recoseg.methods.parts.discriminator import Discriminator
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ import torch
 from recoseg import RegionalContrast
 from recoseg.augment.mix import MIXES, no_mix
 from recoseg.augment.strong import StrongView
-from recoseg.builders.methods import BUILDERS
-from recoseg.methods.base import Method
-from recoseg.methods.contrast_term import ContrastTerm
+from recoseg.methods import METHODS
 from recoseg.methods.mean_teacher import MeanTeacher
+from recoseg.methods.method import Method
+from recoseg.methods.parts.contrast import ContrastTerm
 from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
 
@@ -33,7 +33,7 @@ CASES: dict[str, tuple[str, Callable[..., Method]]] = {
 
 
 def test_every_method_is_tried_here() -> None:
-    assert {name for name, _ in CASES.values()} == BUILDERS.keys()
+    assert {name for name, _ in CASES.values()} == METHODS.keys()
 
 
 @pytest.mark.no_cover

@@ -96,7 +96,7 @@ def test_padding_of_a_crop_gets_no_pseudo_label(tiny_network, toy_batch, same_vi
     method = MeanTeacher(tiny_network(probabilities=(0.8, 0.2)), same_view, trust_above=0.7)
     shown = torch.ones(2, 32, 32, dtype=torch.bool)
     shown[1, 8:] = False
-    unlabelled = replace(toy_batch(visible=False), shown=shown)
+    unlabelled = replace(toy_batch(visible=False), inside=shown)
     output = method(toy_batch(), unlabelled, iteration=0, generator=generator)
     (_, _), (_, pseudo) = output.pixels
     assert torch.equal(pseudo.labels, torch.zeros(2, 32, 32).long().where(shown, IGNORE))

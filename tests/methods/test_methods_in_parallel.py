@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from recoseg.augment.strong import StrongView
-from recoseg.methods.base import Method
 from recoseg.methods.mean_teacher import MeanTeacher
+from recoseg.methods.method import Method
 from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
 from recoseg.types import IGNORE, Batch, ModelOutput, PseudoLabels

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recoseg.errors import UserError
-from recoseg.methods.ramp import Ramp
+from recoseg.methods.parts.ramp import Ramp
 
 
 def test_without_settings_everything_counts_from_the_first_iteration() -> None:

@@ -72,7 +72,7 @@ def test_padding_of_a_crop_is_empty_in_the_predicted_map_and_teaches_nothing(
     method = rig(S4GAN(tiny_network(probabilities=(0.6, 0.4)), same_view, 2), offset=log_odds(0.8))
     shown = torch.ones(2, 16, 16, dtype=torch.bool)
     shown[:, 4:] = False  # a quarter is left
-    unlabelled = replace(flat_batch(0.4, 0.4), shown=shown)
+    unlabelled = replace(flat_batch(0.4, 0.4), inside=shown)
     output = method(flat_batch(0.4, 0.4, label=1), unlabelled, iteration=0, generator=generator)
     # the true map's means are (0, 1), the predicted one's a quarter of (0.6, 0.4)
     assert output.parts["matching"].item() == pytest.approx((0.15 + 0.9) / 5, rel=1e-5)

@@ -11,7 +11,7 @@ from recoseg.models.deeplab_v2 import DeepLabV2
 from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
 from recoseg.models.encoders import Encoder, EncoderOutput
 from recoseg.models.encoders.mobilenet_v2 import MobileNetV2
-from recoseg.models.image_checks import require_images
+from recoseg.models.network import require_images
 
 
 def network(kind, *, output_stride=16):

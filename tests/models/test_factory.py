@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from recoseg.errors import UserError
-from recoseg.models.factory import network_from_factory
+from recoseg.models.external import network_from_factory
 
 SOURCE = """
 from torch import nn

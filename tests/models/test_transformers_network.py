@@ -10,8 +10,8 @@ import torch
 
 from recoseg import with_representation
 from recoseg.errors import UserError
+from recoseg.models.external import transformers_network, transformers_normalise
 from recoseg.models.layers import Normalise
-from recoseg.models.transformers_network import transformers_network, transformers_normalise
 
 SIZES = {"hidden_sizes": [8, 16, 16, 16], "depths": [1] * 4, "num_attention_heads": [1, 1, 2, 2]}
 

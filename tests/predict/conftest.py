@@ -11,8 +11,7 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
-from recoseg.predict.looks import Looks
-from recoseg.predict.predictor import Predictor
+from recoseg.predict.predictor import Predictor, SizeProtocol
 from recoseg.types import ClassInfo, ModelOutput
 
 
@@ -36,7 +35,7 @@ def colours() -> ClassInfo:
 @pytest.fixture
 def brightest(colours) -> Callable[..., Predictor]:
     def predictor(**looks: object) -> Predictor:
-        return Predictor(Brightest(), colours, device=torch.device("cpu"), looks=Looks(**looks))
+        return Predictor(Brightest(), colours, device=torch.device("cpu"), protocol=SizeProtocol(**looks))
 
     return predictor
 

@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 
 from recoseg.errors import UserError
-from recoseg.predict.images import as_image, large_images_allowed
+from recoseg.predict.image_list import as_image, large_images_allowed
 
 
 def test_every_kind_of_image_gives_the_same(photo, noise) -> None:

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from recoseg.predict.images import large_images_allowed
-from recoseg.predict.probabilities_file import ProbabilitiesFile
+from recoseg.predict.image_list import large_images_allowed
+from recoseg.predict.output_folder import ProbabilitiesFile
 
 SIDE = 10_000
 LIMIT = 2.0  # GB
@@ -23,7 +23,7 @@ import sys
 from pathlib import Path
 import torch
 from torch import nn
-from recoseg.data.palette import distinct_colours
+from recoseg.data.label_codes import distinct_colours
 from recoseg.predict.image_list import find_images
 from recoseg.predict.many import predict_many
 from recoseg.predict.output_folder import OutputFolder

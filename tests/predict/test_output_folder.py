@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from recoseg.data.folder.dataset import Folder
+from recoseg.data.folder.folder_dataset import Folder
 from recoseg.errors import UserError
 from recoseg.predict import output_folder as output_module
 from recoseg.predict.image_list import ImageFile

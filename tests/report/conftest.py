@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 import torch
 
-from recoseg.data.palette import distinct_colours
-from recoseg.evaluate.relations import Relations
+from recoseg.data.label_codes import distinct_colours
+from recoseg.evaluate.class_relations import Relations
+from recoseg.evaluate.scores import BoundaryScores, Scores
 from recoseg.evaluate.scores_file import scores_as_plain
 from recoseg.evaluate.survey import Survey
 from recoseg.report.run_view import Picture, RunView
-from recoseg.types import BoundaryScores, ClassInfo, Scores
+from recoseg.types import ClassInfo
 
 VOID_ELEMENTS = {"meta", "link", "img", "input"}
 

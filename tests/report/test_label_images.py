@@ -6,8 +6,8 @@ import pytest
 import torch
 from PIL import Image
 
-from recoseg.data.palette import distinct_colours
-from recoseg.report.label_images import error_map_uri, label_map_uri, photo_uri, share_right, shown_size
+from recoseg.data.label_codes import distinct_colours
+from recoseg.report.label_images import error_map_uri, label_map_uri, photo_uri, share_right, size_on_page
 from recoseg.types import IGNORE, ClassInfo
 
 
@@ -65,7 +65,7 @@ def test_a_photograph_keeps_its_colours_and_channel_order():
     ("height", "width", "shown"), [(512, 1024, (768, 384)), (768, 100, (100, 768)), (9, 9000, (768, 1))]
 )
 def test_long_pictures_are_scaled_down_and_others_left(height, width, shown):
-    assert shown_size(height, width) == shown
+    assert size_on_page(height, width) == shown
     assert decoded(label_map_uri(torch.zeros(height, width, dtype=torch.uint8), classes_of(2))).size == shown
     assert decoded(photo_uri(torch.zeros(3, height, width, dtype=torch.uint8))).size == shown
 

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from recoseg.errors import UserError
-from recoseg.report.page import page, write_page
+from recoseg.report.markup import tag
+from recoseg.report.page import SECTIONS, Section, page, write_page
 from recoseg.types import ClassInfo
 
 NASTY = "<script>alert(\"x\")</script> & 'co'"
@@ -338,3 +339,18 @@ def test_a_page_that_cannot_be_drawn_leaves_the_old_one(tmp_path, make_run):
     with pytest.raises(UserError):
         write_page(path, [], title="Second")
     assert "First" in path.read_text(encoding="utf-8")
+
+
+def test_a_section_is_a_function_and_its_line(read_page, make_run, monkeypatch):
+    monkeypatch.setitem(
+        SECTIONS, "toy", Section("A toy", lambda runs: tag("p", *(run.name for run in runs), class_="toy"))
+    )
+    monkeypatch.setitem(SECTIONS, "pair", Section("A pair", lambda runs: tag("p", "two"), for_several=True))
+    alone, both = read_page(make_run(name="a")), read_page(make_run(name="a"), make_run(name="b"))
+    assert [heading.text for heading in alone.all("h2")][-1] == "A toy"
+    assert [heading.text for heading in both.all("h2")][-2:] == ["A toy", "A pair"]
+    assert both.one("p", "toy").text == "ab"
+    assert ["#toy" in {link.attributes.get("href") for link in root.all("a")} for root in (alone, both)] == [
+        True,
+        True,
+    ]

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from recoseg.data.files import Entry, FileDataset
+from recoseg.data import worker_processes
+from recoseg.data.file_dataset import Entry, FileDataset
 from recoseg.data.folder import Folder
 from recoseg.data.label_codes import ByValue
 from recoseg.data.scenes import Scenes
-from recoseg.splits import over_labels
-from recoseg.splits.class_index import ClassCounter
-from recoseg.splits.few_images import few_images
-from recoseg.splits.index_cache import IndexCache
+from recoseg.splits.class_index import ClassCounter, IndexCache
+from recoseg.splits.labelled_images import few_images
 
 
 @pytest.fixture
@@ -63,8 +62,8 @@ def test_the_index_counts_every_pixel_and_void_apart(photos) -> None:
 
 
 def test_worker_processes_count_the_same(photos, monkeypatch) -> None:
-    monkeypatch.setattr(over_labels, "NUM_TIMED", 2)
-    monkeypatch.setattr(over_labels, "SECONDS_TO_START", -1)
+    monkeypatch.setattr(worker_processes, "NUM_TIMED", 2)
+    monkeypatch.setattr(worker_processes, "SECONDS_TO_START", -1)
     dataset, seen = Folder(root=photos), []
     counter = ClassCounter(num_workers=2, progress=lambda done, total: seen.append((done, total)))
     assert np.array_equal(
@@ -162,6 +161,6 @@ def test_a_further_split_of_ten_thousand_images_takes_less_than_reading_five_hun
         assert len(few_images(dataset, labels=600, min_classes=3, seed=0, counter=counter).labelled) == 600
 
     def read() -> None:
-        ClassCounter().read(dataset, keys[:500])
+        ClassCounter()(dataset, keys[:500])
 
     assert processor_seconds(split) < processor_seconds(read)

@@ -10,9 +10,8 @@ import pytest
 from recoseg.builders.data import class_counter
 from recoseg.cli.main import main
 from recoseg.data.folder import Folder
-from recoseg.splits.few_images import few_images
-from recoseg.splits.split_file import LabelSplit
-from recoseg.splits.visible import VisibleLabels
+from recoseg.splits.label_split import LabelSplit, VisibleLabels
+from recoseg.splits.labelled_images import few_images
 from recoseg.types import IGNORE
 
 pytestmark = pytest.mark.slow

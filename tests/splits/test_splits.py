@@ -9,12 +9,12 @@ from dataclasses import replace
 
 import pytest
 
+from recoseg.builders.splits import build_split
+from recoseg.config.split_settings import SplitSettings
 from recoseg.data.scenes import Scenes
 from recoseg.errors import UserError
-from recoseg.splits.class_index import ClassCounter
-from recoseg.splits.few_images import all_labels, few_images, random_images
-from recoseg.splits.request import SplitRequest
-from recoseg.splits.split_file import LabelSplit
+from recoseg.splits.label_split import LabelSplit
+from recoseg.splits.labelled_images import all_labels, few_images, random_images
 
 PLAIN = {"labelled": ["a"], "unlabelled": [], "dataset": "d", "fingerprint": "f", "builder": "b"}
 
@@ -67,7 +67,7 @@ def test_a_split_comes_back_from_its_file(tmp_path) -> None:
 )
 def test_a_split_file_is_the_same_on_every_machine(tmp_path, asked, checksum) -> None:
     dataset = scenes(num_train=20, height=32, width=64)
-    SplitRequest(**asked).draw(dataset, ClassCounter()).save(tmp_path / "split.json")
+    build_split(SplitSettings(**asked), dataset, num_workers=1).save(tmp_path / "split.json")
     content = (tmp_path / "split.json").read_bytes()
     assert hashlib.sha256(content).hexdigest()[:16] == checksum
 

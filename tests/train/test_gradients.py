@@ -15,13 +15,14 @@ from PIL import Image
 from rich.console import Console
 from torch import Tensor
 
-from recoseg.builders.data import build_dataset, build_split
-from recoseg.builders.runs import build_parts
+from recoseg.builders.data import build_dataset
+from recoseg.builders.splits import build_split
 from recoseg.config import load
+from recoseg.runs.run_folder import RunFolder
+from recoseg.runs.start import build_trainer
 from recoseg.train import processes
-from recoseg.train.part_means import PartMeans
+from recoseg.train.log import PartMeans
 from recoseg.train.processes import agree, by_first, from_first, in_parallel, is_first, share_buffers
-from recoseg.train.run_folder import RunFolder
 from recoseg.train.trainer import Trainer
 
 PLAIN = [
@@ -54,7 +55,7 @@ def trainer_of(folder: Path, words: list[str]) -> Trainer:
     config = load(None, ["--data", str(folder / "photos"), *PLAIN, *words])
     dataset = build_dataset(config.data)
     split = build_split(config.split, dataset)
-    return Trainer(folder=RunFolder(folder), **build_parts(config, dataset, split))
+    return build_trainer(config, dataset, split, folder=lambda: RunFolder(folder))
 
 
 def one_step(folder: Path, words: list[str]) -> dict[str, Any]:
@@ -63,10 +64,10 @@ def one_step(folder: Path, words: list[str]) -> dict[str, Any]:
     trainer.method.train()
     step = in_parallel(trainer.method, trainer.device)
     with trainer.new_log(0, Console(quiet=True)) as log:
-        pairs = trainer.pieces.from_iteration(ITERATION, ITERATION + 1, workers=0)
-        output = trainer.gradients(step, pairs, ITERATION, log)
-    parts = trainer.pieces.parts
-    shown = [trainer.pieces[ITERATION * parts + part] for part in range(parts)]
+        pairs = trainer.batches.from_iteration(ITERATION, ITERATION + 1, workers=0)
+        output = trainer.step(step, pairs, ITERATION, log)
+    parts = trainer.batches.parts
+    shown = [trainer.batches[ITERATION * parts + part] for part in range(parts)]
     keys = [[key for pair in shown if pair[kind] for key in pair[kind].keys] for kind in (0, 1)]
     gradients = {name: p.grad for name, p in trainer.method.named_parameters() if p.requires_grad}
     return {"gradients": gradients, "loss": output.loss, "keys": keys}

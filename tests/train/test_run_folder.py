@@ -11,8 +11,8 @@ import torch
 from safetensors import safe_open
 
 from recoseg.errors import UserError
-from recoseg.splits.split_file import LabelSplit
-from recoseg.train.run_folder import RunFolder, append_line, save_weights
+from recoseg.runs.run_folder import RunFolder, append_line, save_weights
+from recoseg.splits.label_split import LabelSplit
 
 SPLIT = LabelSplit(("a",), ("b",), "scenes", "0123", "all_labels")
 METRICS = {

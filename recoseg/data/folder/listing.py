@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from recoseg.data.base import SUBSETS
-from recoseg.data.files import Entry
+from recoseg.data.dataset import SUBSETS
+from recoseg.data.file_dataset import Entry
 from recoseg.data.image_files import FORMATS, image_suffixes, not_text
 from recoseg.data.list_files import numbered_lines, spelled_key
 from recoseg.data.problem import Problem, raise_first
 from recoseg.errors import UserError
 from recoseg.files import real
-from recoseg.words import is_text
+from recoseg.text import is_text
 
-JUNK = ("Thumbs.db", "desktop.ini")
+_JUNK = ("Thumbs.db", "desktop.ini")
 
 
 @dataclass(frozen=True)
@@ -36,23 +36,23 @@ class FolderListing:
 
 def scan_folder(root: Path) -> FolderListing:
     """Everything in the folder `root`, with all that is wrong; raises only if there are no images at all."""
-    images, image_problems = index_files(image_folder(root), once=True)
+    images, image_problems = _index_files(_image_folder(root), once=True)
     if not images:
         raise_first(image_problems, root=root)
         kinds = ", ".join(FORMATS.values())
         raise UserError(f"{root / 'images'} holds no images ({kinds}); put your images there")
-    labels, label_problems = index_files(root / "labels", once=False)  # images may share labels
-    problems = image_problems + label_problems + pairing_problems(root, images, labels)
+    labels, label_problems = _index_files(root / "labels", once=False)  # images may share labels
+    problems = image_problems + label_problems + _pairing_problems(root, images, labels)
     lists: dict[str, tuple[str, ...]] = {}
     for subset in SUBSETS:
         if os.path.lexists(root / f"{subset}.txt"):
-            lists[subset], list_problems = read_list(root / f"{subset}.txt", images)
+            lists[subset], list_problems = _read_list(root / f"{subset}.txt", images)
             problems += list_problems
     entries = {key: Entry(path, labels.get(key)) for key, path in images.items()}
     return FolderListing(root, entries, lists, tuple(problems))
 
 
-def image_folder(root: Path) -> Path:
+def _image_folder(root: Path) -> Path:
     """`root/images`, or an error that says what is missing."""
     if not root.is_dir():
         trouble = "is a file" if root.exists() else "does not exist"
@@ -66,12 +66,12 @@ def image_folder(root: Path) -> Path:
     return images
 
 
-def index_files(folder: Path, *, once: bool) -> tuple[dict[str, Path], list[Problem]]:
+def _index_files(folder: Path, *, once: bool) -> tuple[dict[str, Path], list[Problem]]:
     """Image files at any depth by key, sorted, and the files whose stem another one already has.
 
     With `once`, a folder that several links lead to is one folder: an image in it is one image.
     """
-    below = look_below(folder, once=once)
+    below = walk_folder(folder, once=once)
     files: dict[str, Path] = {}
     what, remedy = "a link to a folder that is counted already", "remove the link"
     problems = [Problem(str(path), what, remedy, fatal=False) for path in below.left_out]
@@ -88,7 +88,7 @@ def index_files(folder: Path, *, once: bool) -> tuple[dict[str, Path], list[Prob
 
 
 @dataclass(frozen=True)
-class Below:
+class _FolderTree:
     """What lies below a folder, at any depth and sorted; hidden files and folders are left out."""
 
     images: list[Path]  # files that look like images by their suffix
@@ -96,7 +96,7 @@ class Below:
     left_out: list[Path]  # links to folders that are counted already
 
 
-def look_below(folder: Path, *, once: bool = True) -> Below:
+def walk_folder(folder: Path, *, once: bool = True) -> _FolderTree:
     """Every folder once, by its own name rather than that of a link to it.
 
     Unless `once`, several links may lead to one folder. A link that leads back to a folder in which it lies
@@ -104,46 +104,46 @@ def look_below(folder: Path, *, once: bool = True) -> Below:
     """
     images, folders, left_out = [], [], []
     if not folder.is_dir():
-        return Below([], [], [])
-    above = {str(folder): frozenset(identity(parent) for parent in real(folder).parents)}
+        return _FolderTree([], [], [])
+    above = {str(folder): frozenset(_identity(parent) for parent in real(folder).parents)}
     seen: set[tuple[int, int]] = set()
     waiting = [str(folder)]
     while waiting:  # links wait for all that is not reached through them
-        for place, names, files in os.walk(waiting.pop(0), onerror=raise_unreadable, followlinks=False):
-            this = identity(place)
+        for place, names, files in os.walk(waiting.pop(0), onerror=_raise_unreadable, followlinks=False):
+            this = _identity(place)
             if this in above[place] or (once and this in seen):
                 left_out.append(Path(place))
                 names.clear()
                 continue
             seen.add(this)
             folders.append(Path(place))
-            images += [Path(place, name) for name in files if looks_like_image(name)]
+            images += [Path(place, name) for name in files if _looks_like_image(name)]
             names[:] = sorted(name for name in names if not name.startswith("."))
             inner = [os.path.join(place, name) for name in names]  # noqa: PTH118 (as os.walk will call them)
             above |= dict.fromkeys(inner, above[place] | {this})
             waiting += [path for path in inner if os.path.islink(path)]  # noqa: PTH114
-    return Below(*(sorted(paths, key=Path.as_posix) for paths in (images, folders, left_out)))
+    return _FolderTree(*(sorted(paths, key=Path.as_posix) for paths in (images, folders, left_out)))
 
 
-def identity(folder: str | Path) -> tuple[int, int]:
+def _identity(folder: str | Path) -> tuple[int, int]:
     """The same for a folder whatever it is called."""
     status = os.stat(folder)  # noqa: PTH116
     return status.st_dev, status.st_ino
 
 
-def looks_like_image(name: str) -> bool:
-    hidden = name.startswith(".") or name in JUNK
+def _looks_like_image(name: str) -> bool:
+    hidden = name.startswith(".") or name in _JUNK
     return not hidden and Path(name).suffix.lower() in image_suffixes()
 
 
-def raise_unreadable(error: OSError) -> None:
+def _raise_unreadable(error: OSError) -> None:
     raise UserError(f"cannot list {error.filename} ({error.strerror}); make the folder readable")
 
 
-def pairing_problems(root: Path, images: Mapping[str, Path], labels: Mapping[str, Path]) -> list[Problem]:
+def _pairing_problems(root: Path, images: Mapping[str, Path], labels: Mapping[str, Path]) -> list[Problem]:
     """Labels that belong to no image; fatal only if no image has a label."""
     if not images.keys() & labels.keys():
-        return [no_labels_problem(root, images, labels)]
+        return [_no_labels_problem(root, images, labels)]
     remedy = "name it as its image (suffix aside), restore the image, or remove the label"
     return [
         Problem(str(path), "a label without an image", remedy, fatal=False)
@@ -152,7 +152,7 @@ def pairing_problems(root: Path, images: Mapping[str, Path], labels: Mapping[str
     ]
 
 
-def no_labels_problem(root: Path, images: Mapping[str, Path], labels: Mapping[str, Path]) -> Problem:
+def _no_labels_problem(root: Path, images: Mapping[str, Path], labels: Mapping[str, Path]) -> Problem:
     """Says where the label of some image was looked for, and what lies there instead."""
     key, image = next(iter(images.items()))
     wanted = f"no image has a label: that of {image.relative_to(root).as_posix()} would be labels/{key}.png"
@@ -163,12 +163,12 @@ def no_labels_problem(root: Path, images: Mapping[str, Path], labels: Mapping[st
     return Problem(str(root / "labels"), wanted, remedy)
 
 
-def read_list(path: Path, images: Mapping[str, Path]) -> tuple[tuple[str, ...], list[Problem]]:
+def _read_list(path: Path, images: Mapping[str, Path]) -> tuple[tuple[str, ...], list[Problem]]:
     """The keys of a list file in its order, each once, and the lines that name no image."""
     keys: dict[str, None] = {}
     problems = []
     for number, line in numbered_lines(path):
-        key = match_key(line, images)
+        key = _match_key(line, images)
         if key is None:
             where = f"{path}, line {number}: {line.strip()}"
             problems.append(
@@ -181,7 +181,7 @@ def read_list(path: Path, images: Mapping[str, Path]) -> tuple[tuple[str, ...], 
     return tuple(keys), problems
 
 
-def match_key(line: str, images: Mapping[str, Path]) -> str | None:
+def _match_key(line: str, images: Mapping[str, Path]) -> str | None:
     """The key that `a/b`, `a/b.jpg`, `images/a/b.jpg` or `a\\b` in a list means; None for no image.
 
     A key in quotes, and one that is there letter by letter, is meant before any of these.
@@ -195,11 +195,11 @@ def match_key(line: str, images: Mapping[str, Path]) -> str | None:
         if not candidate.name:  # `/`, `.` or `images/`: a folder
             continue
         for key in (candidate.as_posix(), candidate.with_suffix("").as_posix()):
-            if key in images and suffix_agrees(key, candidate, images[key]):
+            if key in images and _suffix_agrees(key, candidate, images[key]):
                 return key
     return None
 
 
-def suffix_agrees(key: str, named: PurePosixPath, path: Path) -> bool:
+def _suffix_agrees(key: str, named: PurePosixPath, path: Path) -> bool:
     """A line `a.v2` must not mean the image `a.png`; `a.jpg` may, as lists often keep an old suffix."""
     return named.as_posix() == key or named.suffix.lower() in image_suffixes() or named.suffix == path.suffix

@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class Dice:
@@ -42,7 +42,7 @@ class Dice:
     def sign(self) -> int:
         return 1 if self.chance(0.5) else -1
 
-    def choice(self, options: Sequence[T]) -> T:
+    def choice(self, options: Sequence[_T]) -> _T:
         return options[self.count(0, len(options) - 1)]
 
     def bytes(self, *shape: int) -> NDArray[np.uint8]:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from recoseg.data.scenes.camera import Facing
-from recoseg.data.scenes.canvas import Stage
-from recoseg.data.scenes.classes import Kind
-from recoseg.data.scenes.colours import BLACK, CLOTH, HAIR, PAINT, SKIN, STEEL, TYRE, Colour, scaled, varied
 from recoseg.data.scenes.dice import Dice
-from recoseg.data.scenes.figure import Figure
-from recoseg.data.scenes.spot import Spot, paint_shadow
+from recoseg.data.scenes.paint import BLACK, CLOTH, HAIR, PAINT, SKIN, STEEL, TYRE, Colour, scaled, varied
+from recoseg.data.scenes.shapes import Figure, Spot, paint_shadow
+from recoseg.data.scenes.stage import Facing, Kind, Stage
 
 
 def paint_person(stage: Stage, spot: Spot, dice: Dice) -> None:

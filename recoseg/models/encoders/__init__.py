@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from functools import partial
 
-from recoseg.models.encoders.base import Encoder, EncoderOutput
 from recoseg.models.encoders.efficientnet_lite import EfficientNetLite
+from recoseg.models.encoders.encoder import Encoder, EncoderOutput
 from recoseg.models.encoders.mobilenet_v2 import MobileNetV2
 from recoseg.models.encoders.resnet import BasicBlock, Bottleneck, ResNet
 

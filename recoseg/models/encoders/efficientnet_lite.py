@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from recoseg.errors import UserError
-from recoseg.models.encoders.base import Encoder, EncoderOutput
-from recoseg.models.initialise import initialise
+from recoseg.models.encoders.encoder import Encoder, EncoderOutput
+from recoseg.models.layers import initialise
 
 # kernel, stride of the first block, expansion, output channels, blocks: of EfficientNet-Lite0
 STAGES = (

@@ -7,8 +7,8 @@ from itertools import pairwise
 from torch import Tensor, nn
 
 from recoseg.errors import UserError
-from recoseg.models.encoders.base import Encoder, EncoderOutput
-from recoseg.models.initialise import initialise
+from recoseg.models.encoders.encoder import Encoder, EncoderOutput
+from recoseg.models.layers import initialise
 
 # expansion, output channels, blocks, stride of the first block
 STAGES = (
@@ -20,7 +20,7 @@ STAGES = (
     (6, 160, 3, 2),
     (6, 320, 1, 1),
 )
-NUM_LOW = 4  # features[:4] end with the 24 channels at stride 4
+_NUM_LOW = 4  # features[:4] end with the 24 channels at stride 4
 
 
 def conv_norm_relu6(
@@ -31,7 +31,7 @@ def conv_norm_relu6(
     return nn.Sequential(conv, nn.BatchNorm2d(outputs), nn.ReLU6(inplace=True))
 
 
-class InvertedResidual(nn.Module):
+class _InvertedResidual(nn.Module):
     """Expand by 1x1, filter depthwise by 3x3, project by 1x1; added to its input where shapes agree."""
 
     def __init__(self, inputs: int, outputs: int, *, expansion: int, stride: int, dilation: int) -> None:
@@ -74,7 +74,7 @@ class MobileNetV2(Encoder):
                     dilation, stride = dilation * stride, 1
                 reached *= stride
                 layers.append(
-                    InvertedResidual(
+                    _InvertedResidual(
                         channels, outputs, expansion=expansion, stride=stride, dilation=block_dilation
                     )
                 )
@@ -84,8 +84,8 @@ class MobileNetV2(Encoder):
 
     def stages(self) -> list[list[nn.Module]]:
         layers = list(self.features)
-        return [layers[first:last] for first, last in pairwise((0, 2, NUM_LOW, 7, 14, 18))]
+        return [layers[first:last] for first, last in pairwise((0, 2, _NUM_LOW, 7, 14, 18))]
 
     def forward(self, images: Tensor) -> EncoderOutput:
-        low = self.features[:NUM_LOW](images)
-        return EncoderOutput(low=low, high=self.features[NUM_LOW:](low))
+        low = self.features[:_NUM_LOW](images)
+        return EncoderOutput(low=low, high=self.features[_NUM_LOW:](low))

@@ -7,8 +7,8 @@ from typing import Literal
 from torch import Tensor, nn
 
 from recoseg.errors import UserError
-from recoseg.models.encoders.base import Encoder, EncoderOutput
-from recoseg.models.initialise import initialise
+from recoseg.models.encoders.encoder import Encoder, EncoderOutput
+from recoseg.models.layers import initialise
 
 
 class BasicBlock(nn.Module):
@@ -20,10 +20,10 @@ class BasicBlock(nn.Module):
         self, inputs: int, width: int, *, stride: int, dilation: int, downsample: nn.Module | None
     ) -> None:
         super().__init__()
-        self.conv1 = conv3x3(inputs, width, stride=stride, dilation=dilation)
+        self.conv1 = _conv3x3(inputs, width, stride=stride, dilation=dilation)
         self.bn1 = nn.BatchNorm2d(width)
         self.relu = nn.ReLU(inplace=True)
-        self.conv2 = conv3x3(width, width, dilation=dilation)
+        self.conv2 = _conv3x3(width, width, dilation=dilation)
         self.bn2 = nn.BatchNorm2d(width)
         self.downsample = downsample
 
@@ -45,7 +45,7 @@ class Bottleneck(nn.Module):
         super().__init__()
         self.conv1 = nn.Conv2d(inputs, width, 1, bias=False)
         self.bn1 = nn.BatchNorm2d(width)
-        self.conv2 = conv3x3(width, width, stride=stride, dilation=dilation)
+        self.conv2 = _conv3x3(width, width, stride=stride, dilation=dilation)
         self.bn2 = nn.BatchNorm2d(width)
         self.conv3 = nn.Conv2d(width, width * self.expansion, 1, bias=False)
         self.bn3 = nn.BatchNorm2d(width * self.expansion)
@@ -83,7 +83,7 @@ class ResNet(Encoder):
         self.output_stride = output_stride
         channels = width if stem == "plain" else 128
         plain = nn.Conv2d(3, width, 7, stride=2, padding=3, bias=False)
-        self.conv1 = plain if stem == "plain" else deep_stem()
+        self.conv1 = plain if stem == "plain" else _deep_stem()
         self.bn1 = nn.BatchNorm2d(channels)
         self.relu = nn.ReLU(inplace=True)
         self.maxpool = nn.MaxPool2d(3, stride=2, padding=1)
@@ -95,7 +95,7 @@ class ResNet(Encoder):
             if reached * stride > output_stride:
                 dilation, stride = dilation * stride, 1
             reached *= stride
-            stage = make_stage(
+            stage = _make_stage(
                 block,
                 channels,
                 width * 2**number,
@@ -119,7 +119,7 @@ class ResNet(Encoder):
         return EncoderOutput(low=low, high=self.layer4(self.layer3(self.layer2(low))))
 
 
-def make_stage(
+def _make_stage(
     block: type[BasicBlock] | type[Bottleneck],
     inputs: int,
     width: int,
@@ -140,18 +140,18 @@ def make_stage(
     return nn.Sequential(first, *rest)
 
 
-def conv3x3(inputs: int, outputs: int, *, stride: int = 1, dilation: int = 1) -> nn.Conv2d:
+def _conv3x3(inputs: int, outputs: int, *, stride: int = 1, dilation: int = 1) -> nn.Conv2d:
     return nn.Conv2d(inputs, outputs, 3, stride=stride, padding=dilation, dilation=dilation, bias=False)
 
 
-def deep_stem() -> nn.Sequential:
+def _deep_stem() -> nn.Sequential:
     """Three 3x3 convolutions, 3 to 64 to 64 to 128 channels, the first with stride 2."""
     return nn.Sequential(
-        conv3x3(3, 64, stride=2),
+        _conv3x3(3, 64, stride=2),
         nn.BatchNorm2d(64),
         nn.ReLU(inplace=True),
-        conv3x3(64, 64),
+        _conv3x3(64, 64),
         nn.BatchNorm2d(64),
         nn.ReLU(inplace=True),
-        conv3x3(64, 128),
+        _conv3x3(64, 128),
     )

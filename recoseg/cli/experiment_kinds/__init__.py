@@ -1,1 +1,0 @@
-"""The commands of `recoseg experiments`, one small module each."""

@@ -1,0 +1,169 @@
+"""The command `recoseg experiments table`: what came out of a grid, in several formats and as charts."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recoseg.cli.grid_arguments import add_grid_arguments, chosen_cells, chosen_grid
+from recoseg.cli.main import tell_troubles
+from recoseg.errors import UserError
+from recoseg.text import printable
+
+if TYPE_CHECKING:
+    from recoseg.experiments.plan.cells import Cell
+    from recoseg.experiments.plan.grids import Grid
+    from recoseg.experiments.tables.grid_table import GridTable
+    from recoseg.experiments.tables.results import Result
+
+_FORMATS = ("text", "markdown", "csv", "latex")
+
+
+def add_table_arguments(parser: argparse.ArgumentParser) -> None:
+    add_grid_arguments(parser)
+    parser.add_argument(
+        "--results", metavar="FILE", help="read a file of results in place of the run folders"
+    )
+    parser.add_argument("--save", metavar="FILE", help="add what was read to a file of results")
+    parser.add_argument(
+        "--classes",
+        action="store_true",
+        help="scores of each class, and boundary scores, in place of the table",
+    )
+    parser.add_argument("--format", choices=_FORMATS, default="text", help="default: text, for the terminal")
+    parser.add_argument("--out", metavar="FILE", help="write the table there, not to the terminal")
+    parser.add_argument("--chart", metavar="FILE", help="draw the scores, as .svg, .png or .pdf")
+    parser.add_argument("--curves", metavar="FILE", help="draw the scores over iterations")
+    parser.add_argument("--force", action="store_true", help="write over existing files")
+
+
+def make_table(arguments: argparse.Namespace) -> int:
+    """Make the table of a grid: mean and range over seeds, difference to the baseline, the paper's figures.
+
+    From the run folders, or from a file of results. Missing runs are shown as missing.
+    """
+    from recoseg.experiments.tables.grid_table import grid_table
+    from recoseg.experiments.tables.results import add_results
+    from recoseg.experiments.tables.table_formats import draw_learning, draw_table
+
+    _require_places(arguments)
+    grid, cells = chosen_grid(arguments), chosen_cells(arguments)
+    results, troubles = _found_results(arguments, cells)
+    table = grid_table(arguments.grid, grid, results, profile=cells[0].profile)
+    if arguments.save:
+        owners = {(cell.column, cell.row): cell.owner for cell in cells}
+        add_results(
+            Path(arguments.save),
+            (replace(result, row=owners[result.column, result.row]) for result in results),
+        )
+    if arguments.chart:
+        draw_table(Path(arguments.chart), table)
+    if arguments.curves:
+        draw_learning(Path(arguments.curves), table, results)
+    if arguments.classes:
+        _show_classes(arguments, grid, results)
+    else:
+        _show_scores(arguments, table)
+    return tell_troubles(troubles)
+
+
+def _show_scores(arguments: argparse.Namespace, table: GridTable) -> None:
+    from recoseg.cli.terminal import new_console
+    from recoseg.experiments.tables.table_formats import FORMATS as WRITERS
+    from recoseg.experiments.tables.table_formats import terminal
+
+    if arguments.format == "text":
+        new_console().print(terminal(table))
+    else:
+        _write_or_print(arguments, WRITERS[arguments.format](table))
+
+
+def _show_classes(arguments: argparse.Namespace, grid: Grid, results: list[Result]) -> None:
+    from recoseg.cli.terminal import new_console
+    from recoseg.experiments.tables.class_scores import FORMATS as WRITERS
+    from recoseg.experiments.tables.class_scores import class_scores, terminal
+
+    there = {result.column for result in results}
+    tables = [class_scores(grid, column, results) for column in grid.columns if column in there]
+    if not tables:
+        raise UserError(f"none of these runs of grid {arguments.grid} are done yet")
+    if arguments.format == "text":
+        new_console().print(*(terminal(table) for table in tables))
+    else:
+        _write_or_print(arguments, WRITERS[arguments.format](tables))
+
+
+def _write_or_print(arguments: argparse.Namespace, text: str) -> None:
+    """Into the file that was asked for, or to the terminal."""
+    from recoseg.files import write_whole
+
+    if arguments.out:
+        write_whole(Path(arguments.out), text)
+    else:
+        print("\n".join(printable(line) for line in text.split("\n")), end="")
+
+
+def _require_places(arguments: argparse.Namespace) -> None:
+    """What can be wrong with files to write is said before any work is done."""
+    from recoseg.cli.arguments import require_writable
+    from recoseg.figures.sheet import require_ending
+
+    if arguments.out and arguments.format == "text":
+        raise UserError("--out needs a --format for files: markdown, csv or latex")
+    if arguments.save and arguments.results:
+        raise UserError("--save has no effect beside --results, which reads such a file")
+    for option in ("out", "save", "chart", "curves"):
+        if path := getattr(arguments, option):
+            force = arguments.force or option == "save"  # to which others are added
+            require_writable(Path(path), force=force, option=f"--{option}")
+            if option in ("chart", "curves"):
+                require_ending(Path(path))
+
+
+def _found_results(arguments: argparse.Namespace, cells: list[Cell]) -> tuple[list[Result], list[UserError]]:
+    """The results of the grid's cells that there are, under the names of its rows.
+
+    And what is damaged: those runs are missing in the table, and told of below it.
+    """
+    from recoseg.experiments.plan.cells import differing
+    from recoseg.experiments.running.execute import result_in
+    from recoseg.experiments.tables.results import RESULT_FILE, read_results
+
+    found: dict[Cell, Result] = {}
+    troubles: dict[Path, UserError] = {}  # by run folder, which rows may share
+    if arguments.results:
+        kept = {result.place: result for result in read_results(Path(arguments.results))}
+        if not kept:
+            raise UserError(f"{arguments.results} has no results in it")
+        found = {cell: kept[cell.place] for cell in cells if cell.place in kept}
+    else:
+        for cell in cells:
+            try:
+                if (cell.folder / RESULT_FILE).exists():
+                    found[cell] = result_in(cell)
+            except UserError as error:
+                troubles[cell.folder] = error
+    for cell, result in found.items():
+        try:
+            wanted, has = cell.settings, _settings_of_result(result)
+        except UserError as error:
+            where = arguments.results or cell.folder / RESULT_FILE
+            raise UserError(f"{where}: settings of {cell.name}: {error}") from error
+        for name in differing(wanted, has):
+            raise UserError(
+                f"{cell.name} was run with {name} {has.get(name)}, but profile {cell.profile} has "
+                f"{wanted.get(name)}: run it again in another folder, or with a profile of another name"
+            )
+    return [replace(result, row=cell.row) for cell, result in found.items()], list(troubles.values())
+
+
+def _settings_of_result(result: Result) -> dict[str, object]:
+    """Those that it was run with; settings that did not exist yet have their defaults."""
+    from recoseg.config.load import from_flat
+    from recoseg.experiments.plan.cells import comparable
+    from recoseg.experiments.plan.grids import COLUMNS, DRAWN
+
+    root = {} if COLUMNS[result.column].dataset in DRAWN else {"data.root": "."}
+    return comparable(from_flat({**result.settings, **root}))

@@ -1,1 +1,0 @@
-"""What `recoseg picture` can draw, one small module a kind."""

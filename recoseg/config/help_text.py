@@ -1,0 +1,63 @@
+"""The help text of all settings: dotted name, default, meaning."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from recoseg.config.parse import members
+from recoseg.config.settings import RunConfig
+from recoseg.text import listed
+
+
+def describe_settings(width: int = 80) -> str:
+    """Every setting with its default and meaning, a paragraph a section."""
+    lines: list[str] = []
+    hints = get_type_hints(RunConfig)
+    for section in fields(RunConfig):
+        options = members(hints[section.name])
+        if not options:
+            lines += ["", f"{section.name}: {hints[section.name].__doc__}"]
+            lines += _describe_section(hints[section.name], section.name, width)
+        for name, option in options.items():
+            lines += ["", *textwrap.wrap(f"{section.name} {name}: {option.__doc__}", width)]
+            lines += _describe_section(option, section.name, width)
+    return "\n".join(lines).strip()
+
+
+def _describe_section(kind: Any, path: str, width: int) -> Iterator[str]:
+    hints = get_type_hints(kind)
+    for f in fields(kind):
+        if f.name == "name" or is_dataclass(f.type):
+            continue
+        default = "required" if f.default is MISSING else f"default {show(f.default)}"
+        yield f"  --{path}.{f.name}"
+        indent = " " * 6
+        choices = get_args(hints[f.name]) if get_origin(hints[f.name]) is Literal else ()
+        untold = not all(str(choice) in f.metadata["help"] for choice in choices)
+        told = f"{f.metadata['help']}: {listed(choices, last='or')}" if untold else f.metadata["help"]
+        text = f"{told} ({default})"
+        yield from textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent)
+
+
+def describe_model(section: Any) -> str:
+    """A network in a few words."""
+    detail = getattr(section, "encoder", None) or getattr(section, "checkpoint", None)
+    detail = detail or getattr(section, "factory", None)
+    return f"{section.name}, {detail}" if detail else str(section.name)
+
+
+def describe_method(config: RunConfig) -> str:
+    """A method in a few words: what people call it."""
+    mix = getattr(config.method, "mix", "none")
+    name = config.method.name if mix == "none" else f"{config.method.name} with {mix}"
+    return name if config.contrast is None else f"{name} + regional contrast"
+
+
+def show(value: object) -> str:
+    """A default as one would type it."""
+    if isinstance(value, tuple):
+        return ("x" if all(isinstance(v, int) for v in value) else ",").join(show(v) for v in value)
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)

@@ -1,0 +1,150 @@
+"""Scores of single classes, and others beside mean IoU: means over seeds, a column for each method."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from recoseg.errors import UserError
+from recoseg.experiments.plan.grids import ROWS, Grid
+from recoseg.experiments.tables.grid_table import heading
+from recoseg.experiments.tables.results import Result
+from recoseg.experiments.tables.table_formats import aligned, in_latex
+from recoseg.text import DASH, listed, printable
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+_OTHERS: dict[str, Callable[[Result], float | None]] = {
+    "mean IoU": lambda result: result.mean_iou,
+    "pixel accuracy": lambda result: result.accuracy,
+    "Boundary IoU": lambda result: result.boundary_iou,
+    "boundary F-score": lambda result: result.boundary_f_score,
+    "calibration error": lambda result: result.calibration_error,
+}
+"""What stands below the classes."""
+
+_LESS_IS_BETTER = ("calibration error",)
+
+
+@dataclass(frozen=True)
+class _ClassScores:
+    """`lines` are a class, or another score, and its means in per cent in the order of `methods`."""
+
+    column: str
+    profile: str
+    methods: tuple[str, ...]
+    seeds: tuple[int, ...]
+    lines: tuple[tuple[str, tuple[float | None, ...]], ...]
+
+    @property
+    def caption(self) -> str:
+        seeds = listed([str(seed) for seed in self.seeds])
+        over = f"means over seeds {seeds}" if len(self.seeds) > 1 else f"seed {seeds} alone"
+        what = "IoU of each class and other scores in per cent"
+        return f"{heading(self.column)}: {what}, {over}, profile {self.profile}."
+
+    def cells(self, bold: str, write: Callable[[str], str] = str) -> list[list[str]]:
+        """The head and all lines as text, with the best of a line in bold; where all are equal, none is."""
+        rows = [[write(word) for word in ("class", *self.methods)]]
+        for name, values in self.lines:
+            shown = [None if value is None else round(value, 1) for value in values]
+            choose = min if name in _LESS_IS_BETTER else max
+            best = choose((value for value in shown if value is not None), default=None)
+            words = [write(DASH if value is None else f"{value:.1f}") for value in shown]
+            marks = [value is not None and value == best and len(set(shown)) > 1 for value in shown]
+            rows.append(
+                [
+                    write(name),
+                    *(bold % word if mark else word for word, mark in zip(words, marks, strict=True)),
+                ]
+            )
+        return rows
+
+
+def class_scores(grid: Grid, column: str, results: Sequence[Result]) -> _ClassScores:
+    """Of all rows that have results, at least one, over the seeds that all of them have: equal terms."""
+    found: dict[str, dict[int, Result]] = {}
+    for result in results:
+        if result.column == column and result.seed in grid.seeds:
+            found.setdefault(result.row, {})[result.seed] = result
+    rows = [row for row in grid.rows if row in found]
+    seeds = sorted(set.intersection(*(set(found[row]) for row in rows)))
+    if not seeds:
+        raise UserError(f"{heading(column)}: no seed is done for all methods; choose methods with --only")
+    chosen = [[found[row][seed] for seed in seeds] for row in rows]
+    names = list(chosen[0][0].iou)
+    for other in (result for runs in chosen for result in runs if set(result.iou) != set(names)):
+        raise UserError(f"{heading(column)}: {other.row}, seed {other.seed}, was scored on other classes")
+    scores = {name: (lambda result, name=name: result.iou.get(name)) for name in names} | _OTHERS
+    lines = [(name, tuple(_mean_of(runs, score) for runs in chosen)) for name, score in scores.items()]
+    lines = [
+        line for line in lines if line[0] not in _LESS_IS_BETTER or any(line[1])
+    ]  # older files have none
+    return _ClassScores(
+        column, results[0].profile, tuple(ROWS[row].title for row in rows), tuple(seeds), tuple(lines)
+    )
+
+
+def _mean_of(runs: Sequence[Result], score: Callable[[Result], float | None]) -> float | None:
+    values = [value for run in runs if (value := score(run)) is not None]
+    return 100 * fmean(values) if values else None
+
+
+def markdown(tables: Sequence[_ClassScores]) -> str:
+    cells = [table.cells("**%s**", lambda text: text.replace("|", r"\|")) for table in tables]
+    return "\n".join(
+        f"{table.caption}\n\n{aligned(rows)}\n" for table, rows in zip(tables, cells, strict=True)
+    )
+
+
+def latex(tables: Sequence[_ClassScores]) -> str:
+    lines = []
+    for table in tables:
+        head, *rows = (" & ".join(row) + r" \\" for row in table.cells(r"\textbf{%s}", in_latex))
+        lines += [f"% {table.caption}", rf"\begin{{tabular}}{{l{'r' * len(table.methods)}}}", r"  \toprule"]
+        lines += [f"  {head}", r"  \midrule", *(f"  {row}" for row in rows)]
+        lines += [r"  \bottomrule", r"\end{tabular}", ""]
+    return "\n".join(lines)
+
+
+def comma_separated(tables: Sequence[_ClassScores]) -> str:
+    """Plain numbers, a line for each class and method."""
+    out = StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["profile", "column", "score", "method", "percent", "seeds"])
+    for table in tables:
+        seeds = " ".join(map(str, table.seeds))
+        for name, values in table.lines:
+            for method, value in zip(table.methods, values, strict=True):
+                percent = "" if value is None else round(value, 4)
+                writer.writerow([table.profile, table.column, name, method, percent, seeds])
+    return out.getvalue()
+
+
+def terminal(table: _ClassScores) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.markup import escape
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table(box=SIMPLE_HEAD, title=Text(table.caption), title_justify="left")
+    cells = table.cells("[bold]%s[/]", lambda text: escape(printable(text)))
+    head, *rows = ([Text.from_markup(cell, emoji=False) for cell in row] for row in cells)
+    for number, name in enumerate(head):
+        shown.add_column(name, justify="right" if number else "left")
+    for row in rows:
+        shown.add_row(*row)
+    return shown
+
+
+FORMATS: dict[str, Callable[[Sequence[_ClassScores]], str]] = {
+    "markdown": markdown,
+    "csv": comma_separated,
+    "latex": latex,
+}

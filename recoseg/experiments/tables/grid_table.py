@@ -1,0 +1,291 @@
+"""The table of a grid: a line for each method in each column, beside the paper's figures, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import fsum
+
+from recoseg.errors import UserError
+from recoseg.experiments.plan.grids import COLUMNS, DATASETS, ROWS, Grid
+from recoseg.experiments.tables.results import PaperFigure, Result, paper_figure, paper_tables
+from recoseg.text import DASH, listed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A row in a column, scores in per cent; what there is no result of is none."""
+
+    column: str
+    row: str | None  # none for a method that is in the paper's table alone
+    title: str
+    baseline: str  # the row that it is compared with
+    scores: Mapping[int, float]  # seed -> mean IoU
+    missing: tuple[int, ...] = ()  # seeds without a result
+    boundary_iou: float | None = None
+    difference: float | None = None  # to the baseline: the mean over seeds that both have
+    best: bool = False
+    paper: PaperFigure | None = None
+    paper_difference: float | None = None
+
+    @property
+    def is_baseline(self) -> bool:
+        return self.row == self.baseline
+
+    @property
+    def mean(self) -> float | None:
+        return mean_of(list(self.scores.values()))
+
+    @property
+    def lowest(self) -> float | None:
+        return min(self.scores.values(), default=None)
+
+    @property
+    def highest(self) -> float | None:
+        return max(self.scores.values(), default=None)
+
+
+def summarise(grid: Grid, results: Sequence[Result]) -> list[Line]:
+    """All lines of a grid, column by column."""
+    _require_comparable(results)
+    lines = []
+    for column in grid.columns:
+        found = [result for result in results if result.column == column and result.seed in grid.seeds]
+        lines += _with_best(_lines_of(grid, column, found)) + _lines_of_others(grid, column)
+    return lines
+
+
+def _require_comparable(results: Sequence[Result]) -> None:
+    for result in results:
+        asked = COLUMNS[result.column].subset
+        if result.subset != asked:
+            raise UserError(f"{result.row} in {result.column} was scored on {result.subset}, not on {asked}")
+    for column in dict.fromkeys(result.column for result in results):
+        counts = sorted({result.pixels for result in results if result.column == column})
+        if len(counts) > 1:
+            pixels = listed([f"{count:,}" for count in counts])
+            raise UserError(f"runs of {column} were scored on other data than each other: {pixels} pixels")
+
+
+def baseline_of(grid: Grid, column: str) -> str:
+    """The grid's baseline, or the first row of a column that does not have it, as those with all labels."""
+    rows = [row for row, where in grid.pairs if where == column]
+    return grid.baseline if grid.baseline in rows else rows[0]
+
+
+def _lines_of(grid: Grid, column: str, results: Sequence[Result]) -> list[Line]:
+    of_row: dict[str, dict[int, Result]] = {}
+    for result in sorted(results, key=lambda result: result.seed):
+        of_row.setdefault(result.row, {})[result.seed] = result
+    baseline = baseline_of(grid, column)
+    base = _percents(of_row.get(baseline, {}))
+    paper_base = paper_figure(grid.table, baseline, column)
+    lines = []
+    for row in (row for row, where in grid.pairs if where == column):
+        found = of_row.get(row, {})
+        scores = _percents(found)
+        paper = paper_figure(grid.table, row, column)
+        bounds = [100 * r.boundary_iou for r in found.values() if r.boundary_iou is not None]
+        line = Line(
+            column=column,
+            row=row,
+            title=ROWS[row].title,
+            baseline=baseline,
+            scores=scores,
+            missing=tuple(seed for seed in grid.seeds if seed not in scores),
+            boundary_iou=mean_of(bounds),
+            difference=mean_of([scores[seed] - base[seed] for seed in scores if seed in base]),
+            paper=paper,
+            paper_difference=paper.mean - paper_base.mean if paper and paper_base else None,
+        )
+        lines.append(line)
+    return lines
+
+
+def _lines_of_others(grid: Grid, column: str) -> list[Line]:
+    """Methods that we do not have, as the paper's table quotes them."""
+    name, baseline = f"{grid.table}-others", baseline_of(grid, column)
+    base = paper_figure(grid.table, baseline, column)
+    lines = []
+    for title in paper_tables().get(name, {}):
+        paper = paper_figure(name, title, column) if title != "title" else None
+        if paper:
+            difference = paper.mean - base.mean if base else None
+            line = Line(column=column, row=None, title=title, baseline=baseline, scores={})
+            lines.append(replace(line, paper=paper, paper_difference=difference))
+    return lines
+
+
+def _with_best(lines: Sequence[Line]) -> list[Line]:
+    """The highest mean of rows with all seeds is marked, and all that read like it; one alone is no best."""
+    whole = {line.row: round(line.mean, 1) for line in lines if line.mean is not None and not line.missing}
+    highest = max(whole.values()) if len(whole) > 1 else None
+    return [replace(line, best=line.row in whole and whole[line.row] == highest) for line in lines]
+
+
+def _percents(results: Mapping[int, Result]) -> dict[int, float]:
+    return {seed: 100 * result.mean_iou for seed, result in results.items()}
+
+
+def mean_of(values: Sequence[float]) -> float | None:
+    """Exact sums: equal scores in another order are a tie."""
+    return fsum(values) / len(values) if values else None
+
+
+# The table, in words that all formats share.
+
+_OURS = ("method", "mean IoU", "range", "against baseline", "seeds")
+_PAPERS = ("paper", "paper against baseline")
+MINUS = "\N{MINUS SIGN}"
+
+
+@dataclass(frozen=True)
+class GridTable:
+    """`lines` are those of all columns, a block each."""
+
+    name: str
+    title: str
+    profile: str
+    seeds: tuple[int, ...]
+    iterations: tuple[int, ...]  # of its runs: one number, if all took as many
+    lines: tuple[Line, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(line.column for line in self.lines))
+
+    @property
+    def head(self) -> tuple[str, ...]:
+        """What the paper says nothing of is left out."""
+        has_figures = any(line.paper for line in self.lines)
+        compares = any(line.paper_difference is not None and not line.is_baseline for line in self.lines)
+        return _OURS + _PAPERS[: has_figures + compares]
+
+    @property
+    def caption(self) -> tuple[str, ...]:
+        """Sentences: what it is, what was measured, and what it is compared with."""
+        return tuple(
+            sentence
+            for sentence in (f"{self.title}.", self.measured, self.compared, self.quoted, self.not_run)
+            if sentence
+        )
+
+    @property
+    def length(self) -> str:
+        """How long its runs are, or nothing while there is none."""
+        return f"{listed([f'{count:,}' for count in self.iterations])} iterations" if self.iterations else ""
+
+    @property
+    def baselines(self) -> str:
+        """The row that others are compared with; a column without it has another."""
+        return " or ".join(dict.fromkeys(ROWS[line.baseline].title for line in self.lines))
+
+    @property
+    def has_ranges(self) -> bool:
+        """Whether the paper gives any."""
+        return any(line.paper and line.paper.spread is not None for line in self.lines)
+
+    @property
+    def scored(self) -> str:
+        """The images that were scored, by dataset where that differs."""
+        subsets = {COLUMNS[column].dataset: COLUMNS[column].subset for column in self.columns}
+        if len(set(subsets.values())) == 1:
+            return next(iter(subsets.values()))
+        return listed([f"{subset} of {DATASETS[name]}" for name, subset in subsets.items()])
+
+    @property
+    def one_seed(self) -> bool:
+        return len(self.seeds) == 1
+
+    @property
+    def measured(self) -> str:
+        origin = ", ".join(filter(None, [f"Grid {self.name}", f"profile {self.profile}", self.length]))
+        seeds = (
+            f"seed {self.seeds[0]} alone; the best is bold."
+            if self.one_seed
+            else f"mean and range over seeds {listed([str(seed) for seed in self.seeds])}; "
+            "of the rows with all seeds, the best mean is bold."
+        )
+        return f"{origin}; mean IoU in per cent on {self.scored}, {seeds}"
+
+    @property
+    def compared(self) -> str:
+        how = "" if self.one_seed else "; differences are means over the seeds that both have"
+        return f"Baseline: {self.baselines}{how}."
+
+    @property
+    def quoted(self) -> str:
+        where = listed(list(dict.fromkeys(line.paper.table for line in self.lines if line.paper)))
+        runs = ", ± its range over three runs" if self.has_ranges else ""
+        others = (
+            "; methods without seeds are quoted there" if any(line.row is None for line in self.lines) else ""
+        )
+        return f"Paper: {where} of Liu et al. (2021){runs}{others}." if where else ""
+
+    @property
+    def not_run(self) -> str:
+        missing = sum(len(line.missing) for line in self.lines)
+        there = sum(len(line.scores) for line in self.lines)
+        return f"{missing} of {missing + there} runs are missing." if missing else ""
+
+    def block(self, column: str) -> list[Line]:
+        return [line for line in self.lines if line.column == column]
+
+    def cells(self, line: Line) -> tuple[str, ...]:
+        """What a line says, below `head`."""
+        return (line.title, *_figures_as_text(line))[: len(self.head)]
+
+
+def grid_table(name: str, grid: Grid, results: Sequence[Result], *, profile: str) -> GridTable:
+    """The table of a grid from results of a profile; it may have none yet."""
+    others = sorted({result.profile for result in results} - {profile})
+    if others:
+        raise UserError(f"a table of profile {profile} has no place for results of {', '.join(others)}")
+    lines = summarise(grid, results)
+    shown = [
+        result
+        for result in results
+        if (result.row, result.column) in grid.pairs and result.seed in grid.seeds
+    ]
+    iterations = tuple(sorted({result.iterations for result in shown}))
+    return GridTable(name, grid.title, profile, tuple(grid.seeds), iterations, tuple(lines))
+
+
+def heading(column: str) -> str:
+    """Such as "Cityscapes, 20 labelled images"."""
+    return f"{DATASETS[COLUMNS[column].dataset]}, {COLUMNS[column].title}"
+
+
+def _figures_as_text(line: Line) -> tuple[str, str, str, str, str, str]:
+    """Mean, range, difference, seeds, the paper's figure and its difference."""
+    if line.row is None:
+        ours = (DASH, DASH, DASH, DASH)
+    elif line.mean is None:
+        ours = ("not run", DASH, DASH, f"0 of {len(line.missing)}")
+    else:
+        several = len(line.scores) > 1
+        ours = (
+            f"{line.mean:.1f}",
+            f"{line.lowest:.1f}–{line.highest:.1f}" if several else DASH,
+            "baseline" if line.is_baseline else signed(line.difference, 1),
+            f"{len(line.scores)} of {len(line.scores) + len(line.missing)}"
+            if line.missing
+            else str(len(line.scores)),
+        )
+    return (*ours, *_paper_as_text(line))
+
+
+def _paper_as_text(line: Line) -> tuple[str, str]:
+    if line.paper is None:
+        return DASH, DASH
+    spread = "" if line.paper.spread is None else f" ± {line.paper.spread:.2f}"
+    difference = "baseline" if line.is_baseline else signed(line.paper_difference, 2)
+    return f"{line.paper.mean:.2f}{spread}", difference
+
+
+def signed(value: float | None, digits: int) -> str:
+    """+1.2 or −0.3; nothing has a sign that rounds to 0."""
+    if value is None:
+        return DASH
+    text = f"{value:+.{digits}f}"
+    return text[1:] if float(text) == 0 else text.replace("-", MINUS)

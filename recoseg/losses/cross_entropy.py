@@ -1,0 +1,62 @@
+"""Losses over single pixels. With several processes each is the mean over the joined batch."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from recoseg.distributed import mean_over_processes, world_size
+from recoseg.models.layers import resize
+from recoseg.types import IGNORE, PseudoLabels
+
+
+def pixel_cross_entropy(logits: Tensor, labels: Tensor, class_weights: Tensor | None = None) -> Tensor:
+    """Mean over the labelled pixels; 0, still connected to the graph, where there is none.
+
+    (B, K, h, w) and (B, H, W) -> scalar. The logits are brought to the labels' size. With `class_weights`
+    (K,) a pixel counts as much as its class: a weighted mean.
+    """
+    losses = F.cross_entropy(
+        resize(logits, labels.shape[1:]), labels, class_weights, ignore_index=IGNORE, reduction="sum"
+    )
+    if class_weights is None:
+        return losses / _labelled_per_process(labels)
+    weights = torch.cat([class_weights, class_weights.new_zeros(IGNORE + 1 - len(class_weights))])[labels]
+    return losses / mean_over_processes(weights.sum()).clamp(min=1e-6)
+
+
+def root_inverse_frequency(counts: Tensor) -> Tensor:
+    """(K,) pixels of each class -> how much one of them counts, so that the mean over all pixels is 1.
+
+    A class a hundred times as rare as another counts ten times as much; one without pixels, nothing.
+    """
+    weights = counts.double().clamp(min=1).rsqrt().where(counts > 0, 0)
+    return (weights * counts.sum() / (weights * counts).sum().clamp(min=1e-12)).float()
+
+
+def confident_cross_entropy(
+    logits: Tensor, pseudo: PseudoLabels, *, trust_above: float, pixel_above: float = 0.0
+) -> Tensor:
+    """Mean over the labelled pixels, each weighted by eta: how sure the teacher is of its image.
+
+    Eta is the share of an image's labelled pixels whose confidence is at least `trust_above`. Pixels whose
+    own confidence is below `pixel_above` add nothing to the sum, but count in the mean.
+    (B, K, h, w) and (B, H, W) -> scalar; 0, still connected to the graph, where nothing is labelled.
+    """
+    labels = pseudo.labels.where(pseudo.confidence >= pixel_above, IGNORE)
+    losses = F.cross_entropy(resize(logits, labels.shape[1:]), labels, ignore_index=IGNORE, reduction="none")
+    eta = confident_share(pseudo, trust_above)  # (B,)
+    return (losses.sum((1, 2)) * eta).sum() / _labelled_per_process(pseudo.labels)
+
+
+def confident_share(pseudo: PseudoLabels, trust_above: float) -> Tensor:
+    """(B,): the share of each image's labelled pixels with at least that confidence; 0 without any."""
+    labelled = pseudo.labels != IGNORE
+    confident = labelled & (pseudo.confidence >= trust_above)
+    return confident.sum((1, 2)) / labelled.sum((1, 2)).clamp(min=1)
+
+
+def _labelled_per_process(labels: Tensor) -> Tensor:
+    """The mean number of labelled pixels a process has; as if there were one in all where there is none."""
+    return mean_over_processes((labels != IGNORE).sum()).clamp(min=1 / world_size())

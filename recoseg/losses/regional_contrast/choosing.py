@@ -1,0 +1,218 @@
+"""Choosing: which pixels take part, which of them are queries, and which pixels are their negative keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from recoseg.errors import UserError
+from recoseg.types import IGNORE
+
+_ROUNDING = 1e-2  # half precision softmax may miss 0 or 1 by this
+_RANDOM_BITS = 31
+
+
+@dataclass(frozen=True)
+class ContrastPixels:
+    """The labels of a batch and what the network thinks of them."""
+
+    labels: Tensor  # (B, h, w) int64; K where a pixel takes no part
+    num_classes: int
+    own_probability: Tensor  # (B, h, w) float, of the pixel's own label; NaN where a pixel takes no part
+    num_wrong: Tensor  # (2,) pixels whose label, and pixels whose probability, cannot be
+
+    @classmethod
+    def of(cls, labels: Tensor, probabilities: Tensor) -> ContrastPixels:
+        """(B, h, w) with IGNORE, (B, K, h, w) -> what takes part."""
+        num_classes = probabilities.shape[1]
+        labels = labels.long()
+        counted = labels != IGNORE
+        known = counted & (labels >= 0) & (labels < num_classes)
+        own = probabilities.detach().gather(1, labels.where(known, 0)[:, None])[:, 0]
+        own = own.float().masked_fill(~known, float("nan"))
+        impossible = (own < -_ROUNDING) | (own > 1 + _ROUNDING)
+        num_wrong = torch.stack(((counted & ~known).sum(), impossible.sum()))
+        return cls(labels.where(known, num_classes), num_classes, own, num_wrong)
+
+
+# Eq. 4: which pixels may be queries, by the probability (P,) that the network gives their own label.
+QUERIES: dict[str, Callable[[Tensor, float], Tensor]] = {
+    "hard": lambda own, hard_below: own <= hard_below,
+    "random": lambda own, hard_below: torch.ones_like(own, dtype=torch.bool),
+    "easy": lambda own, hard_below: own > hard_below,
+}
+
+
+def hardest(own: Tensor, labels: Tensor, num_classes: int, share: float) -> Tensor:
+    """(B, h, w) bool: of each class the `share` of pixels with the lowest `own` probability, at least one.
+
+    `own` (B, h, w) is NaN, and `labels` (B, h, w) is K, where a pixel takes no part.
+    """
+    labels, own = labels.flatten(), own.flatten().nan_to_num(nan=1.0).clamp(0, 1)
+    order = (labels + own.double() / 2).argsort()  # by class, then from hard to easy
+    counts = torch.bincount(labels, minlength=num_classes + 1)  # (K + 1,)
+    place = torch.arange(len(labels), device=labels.device) - (counts.cumsum(0) - counts)[labels[order]]
+    quota = (counts * share).ceil().clamp(min=1).long()
+    quota[num_classes] = 0
+    chosen = torch.zeros_like(labels, dtype=torch.bool)
+    chosen[order] = place < quota[labels[order]]
+    return chosen
+
+
+@dataclass(frozen=True)
+class Regions:
+    """Which pixels belong to which class, and which of them may be queries.
+
+    `order` lists all pixels: class 0, class 1, ..., and last those that take no part. Within a class those
+    that may be queries come first, and both parts are shuffled: their first n are a fair draw.
+    """
+
+    order: Tensor  # (P,) pixel numbers
+    starts: Tensor  # (K,) where in `order` a class begins
+    counts: Tensor  # (K,) pixels of the class
+    candidates: Tensor  # (K,) those that may be queries
+
+
+def group_by_class(
+    labels: Tensor, candidates: Tensor, num_classes: int, generator: torch.Generator | None
+) -> Regions:
+    """Sort pixels by class, candidates first, then at random.
+
+    `labels` (B, h, w) int64, K for a pixel that takes no part; `candidates` (B, h, w) bool.
+    """
+    labels, candidates = labels.flatten(), candidates.flatten()  # (P,)
+    random = torch.randint(1 << _RANDOM_BITS, labels.shape, generator=generator, device=labels.device)
+    group = labels * 2 + ~candidates
+    ascending, order = ((group << _RANDOM_BITS) | random).sort()
+    # Class k holds the groups 2k (candidates) and 2k + 1 (the rest): where each begins gives every count.
+    groups = torch.arange(2 * num_classes + 1, device=labels.device) << _RANDOM_BITS
+    begins = torch.searchsorted(ascending, groups)  # (2K + 1,)
+    starts, others = begins[:-1:2], begins[1::2]
+    return Regions(order, starts, begins[2::2] - starts, others - starts)
+
+
+def choose_queries(regions: Regions, classes: Tensor, num_queries: int) -> Tensor:
+    """`num_queries` pixels of each of the given classes (C,) -> (C, Q) pixel numbers.
+
+    Drawn without repeats while a class has enough candidates; a class with fewer goes round again, so that
+    each of its candidates is used equally often, give or take one.
+    """
+    turn = torch.arange(num_queries, device=classes.device) % regions.candidates[classes, None]
+    return regions.order[regions.starts[classes, None] + turn]
+
+
+@dataclass(frozen=True)
+class PresentClasses:
+    """Which classes have pixels and queries: the only thing in the contrast that the host must know."""
+
+    present: Tensor  # (N,) classes with pixels here
+    with_queries: Tensor  # (C,) those among them that have queries
+    inactive_because: str | None
+
+
+def find_present(pixels: ContrastPixels, regions: Regions, kind: str) -> PresentClasses:
+    """One copy to the host, of 2K + 2 numbers: shapes of what follows depend on it, and errors ride along."""
+    num_classes = pixels.num_classes
+    on_host = torch.cat((regions.counts, regions.candidates, pixels.num_wrong)).cpu()
+    counts, candidates, num_wrong = torch.split(on_host, [num_classes, num_classes, 2])
+    _refuse_wrong_values(num_wrong, pixels)
+    present, with_queries = counts.nonzero()[:, 0], candidates.nonzero()[:, 0]
+    device = regions.counts.device
+    why = _why_inactive(len(present), len(with_queries), kind)
+    return PresentClasses(present.to(device), with_queries.to(device), why)
+
+
+def _why_inactive(num_present: int, num_with_queries: int, kind: str) -> str | None:
+    if num_present == 0:
+        return "every pixel is ignored"
+    if num_present == 1:
+        return "only one class is present"
+    return None if num_with_queries else f"no pixel may be a {kind} query"
+
+
+def _refuse_wrong_values(num_wrong: Tensor, pixels: ContrastPixels) -> None:
+    num_labels, num_probabilities = num_wrong.tolist()
+    if num_labels:
+        raise UserError(
+            f"labels: got {num_labels} pixels outside 0 to {pixels.num_classes - 1}, needs one of the "
+            f"{pixels.num_classes} classes of `probabilities`, or {IGNORE} for a pixel that takes no part"
+        )
+    if num_probabilities:
+        own = pixels.own_probability[~pixels.own_probability.isnan()]
+        raise UserError(
+            f"probabilities: got values from {own.min():.3g} to {own.max():.3g}, needs 0 to 1; "
+            "for logits give logits.softmax(dim=1)"
+        )
+
+
+# How a query class rates the others, by the cosine (C, N) between the class means and a temperature.
+NEGATIVES: dict[str, Callable[[Tensor, float], Tensor]] = {
+    "active": lambda cosines, temperature: cosines / temperature,
+    "uniform": lambda cosines, temperature: torch.zeros_like(cosines),
+}
+
+
+def negative_distribution(scores: Tensor, own: Tensor) -> Tensor:
+    """How often the queries of each class meet each present class: (C, N) float64, rows sum to 1.
+
+    `scores` (C, N) go through a softmax; `own` (C, N) bool marks the query class itself, never drawn.
+    """
+    # Features that overflowed, as under a loss scaler, shall give a NaN loss, not a failing draw.
+    return scores.double().nan_to_num(0).masked_fill(own, float("-inf")).softmax(dim=1)
+
+
+@dataclass(frozen=True)
+class KeySampler:
+    """Draws negative pixels: a class by its probability, then any pixel of that class alike."""
+
+    upper: Tensor  # (C, N) float64, cumulative probability up to and including a class
+    lower: Tensor  # (C, N) float64, up to and excluding it
+    pixels_per_share: Tensor  # (C, N) float64, pixels of a class / its probability
+    starts: Tensor  # (N,) where the classes begin in `order`
+    order: Tensor  # (P,) pixel numbers, grouped by class
+    generator: torch.Generator | None
+
+    @classmethod
+    def of(
+        cls, probability: Tensor, regions: Regions, present: Tensor, generator: torch.Generator | None
+    ) -> KeySampler:
+        """`probability` (C, N) of drawing from each present class (N,)."""
+        upper = probability.cumsum(dim=1)
+        upper = upper / upper[:, -1:]  # ends at exactly 1, where every random number is below
+        lower = torch.cat((torch.zeros_like(upper[:, :1]), upper[:, :-1]), dim=1)
+        # A hair less than all pixels: rounding must not reach the first pixel of the next class.
+        pixels = regions.counts[present].double() * (1 - 1e-12)
+        per_share = pixels / (upper - lower).clamp(min=torch.finfo(torch.double).tiny)
+        return cls(upper, lower, per_share, regions.starts[present], regions.order, generator)
+
+    def draw(self, classes: slice, num_queries: int, num_keys: int) -> Tensor:
+        """Pixel numbers (c, n, M) for n queries of each of the c classes in the slice; the M in class order.
+
+        One random number decides both: the class in whose share of [0, 1) it falls, and by how far it has got
+        through that share, the pixel.
+        """
+        upper, lower = self.upper[classes], self.lower[classes]
+        num_classes = len(upper)
+        ticket = sorted_uniforms((num_classes, num_queries, num_keys), upper.device, self.generator)
+        ticket = ticket.view(num_classes, -1)  # (c, n * M)
+        chosen = torch.searchsorted(upper, ticket, right=True)  # the own class has no share: never hit
+        into_share = (ticket - lower.gather(1, chosen)).mul_(self.pixels_per_share[classes].gather(1, chosen))
+        place = self.starts[chosen].add_(into_share.long())
+        return self.order[place].view(num_classes, num_queries, num_keys)
+
+
+def sorted_uniforms(
+    shape: tuple[int, ...], device: torch.device, generator: torch.Generator | None
+) -> Tensor:
+    """Independent uniform numbers in [0, 1), ascending along the last dimension, in float64.
+
+    Sums of exponential gaps, divided by their total, are distributed as sorted uniform numbers are: no sort
+    is needed. Sorted, because queries that go through their keys in the same order share the cache.
+    """
+    gaps = torch.rand(*shape[:-1], shape[-1] + 1, dtype=torch.double, device=device, generator=generator)
+    sums = gaps.neg_().add_(1).log_().cumsum(dim=-1)  # minus the gaps; 1 - u is never 0
+    total = sums[..., -1:] * (1 + 1e-12)  # so that a last gap of 0 cannot make a 1
+    return sums[..., :-1] / total

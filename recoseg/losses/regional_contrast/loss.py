@@ -1,0 +1,179 @@
+"""ReCo, regional contrast: pixels are pulled to the mean of their class, and pushed from confusable classes.
+
+Choose queries, choose keys, compare, average; `docs/regional_contrast.md` explains it with a picture.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, overload
+
+import torch
+from torch import Tensor, nn
+
+from recoseg.errors import UserError
+from recoseg.losses.regional_contrast.checks import (
+    check_above_zero,
+    check_count,
+    check_inputs,
+    check_probability,
+    check_share,
+)
+from recoseg.losses.regional_contrast.choosing import (
+    NEGATIVES,
+    QUERIES,
+    ContrastPixels,
+    KeySampler,
+    PresentClasses,
+    Regions,
+    choose_queries,
+    find_present,
+    group_by_class,
+    hardest,
+    negative_distribution,
+)
+from recoseg.losses.regional_contrast.comparing import KEYS, info_nce
+from recoseg.losses.regional_contrast.fast.pixel_vectors import chosen_vectors
+from recoseg.losses.regional_contrast.prototypes import Prototypes, class_prototypes, unit_vectors
+from recoseg.losses.regional_contrast.stats import ContrastStats, contrast_stats
+from recoseg.text import lookup
+
+
+class RegionalContrast(nn.Module):
+    """The ReCo loss (Eq. 1 to 4), averaged over queries and over the classes that have any.
+
+    Queries are hard up to the probability `hard_below`, as in the paper; or, with `hard_share`, the hardest
+    share of each class's pixels, however hard these are. In a young network nearly all pixels are below 0.97.
+
+    It has no parameters and no state. Under `torch.distributed` class means are those of the global batch, so
+    every process must call it in each step; queries and keys are a process's own pixels.
+    """
+
+    def __init__(
+        self,
+        *,
+        num_queries: int = 256,
+        num_keys: int = 512,
+        temperature: float = 0.5,
+        hard_below: float = 0.97,
+        hard_share: float | None = None,
+        queries: Literal["hard", "random", "easy"] = "hard",
+        negatives: Literal["active", "uniform"] = "active",
+        keys: Literal["per_query", "shared"] = "per_query",
+        graph_temperature: float = 1.0,
+    ) -> None:
+        super().__init__()
+        check_count("num_queries", num_queries)
+        check_count("num_keys", num_keys)
+        check_above_zero("temperature", temperature)
+        check_probability("hard_below", hard_below)
+        if hard_share is not None:
+            check_share("hard_share", hard_share)
+            if queries != "hard":
+                raise UserError(f"hard_share: got {hard_share}, no effect with queries={queries!r}")
+        check_above_zero("graph_temperature", graph_temperature)
+        for name, choice, table in (
+            ("queries", queries, QUERIES),
+            ("negatives", negatives, NEGATIVES),
+            ("keys", keys, KEYS),
+        ):
+            lookup(table, choice, what=f"{name}=")
+        if negatives == "uniform" and graph_temperature != 1:
+            raise UserError(f"graph_temperature: got {graph_temperature}, no effect with negatives='uniform'")
+        self.num_queries = num_queries
+        self.num_keys = num_keys
+        self.temperature = temperature
+        self.hard_below = hard_below
+        self.hard_share = hard_share
+        self.queries = queries
+        self.negatives = negatives
+        self.keys = keys
+        self.graph_temperature = graph_temperature
+
+    @overload
+    def forward(
+        self,
+        features: Tensor,
+        labels: Tensor,
+        probabilities: Tensor,
+        *,
+        generator: torch.Generator | None = None,
+        return_stats: Literal[False] = False,
+    ) -> Tensor: ...
+
+    @overload
+    def forward(
+        self,
+        features: Tensor,
+        labels: Tensor,
+        probabilities: Tensor,
+        *,
+        generator: torch.Generator | None = None,
+        return_stats: Literal[True],
+    ) -> tuple[Tensor, ContrastStats]: ...
+
+    def forward(
+        self,
+        features: Tensor,
+        labels: Tensor,
+        probabilities: Tensor,
+        *,
+        generator: torch.Generator | None = None,
+        return_stats: bool = False,
+    ) -> Tensor | tuple[Tensor, ContrastStats]:
+        """(B, D, h, w), (B, h, w) with 255 where a pixel takes no part, (B, K, h, w) -> scalar.
+
+        Exactly 0, and connected to the features, when fewer than two classes are present or none has a query.
+        Draws come from `generator`, or else from torch's own.
+        """
+        check_inputs(features, labels, probabilities, generator)
+        with torch.autocast(features.device.type, enabled=False):
+            features = features if features.dtype == torch.float64 else features.float()
+            pixels = ContrastPixels.of(labels, probabilities)
+            candidates = self._candidates(pixels)  # (B, h, w) bool
+            regions = group_by_class(pixels.labels, candidates, pixels.num_classes, generator)
+            # Processes meet here, before any of them may find that it has nothing to compare.
+            means = class_prototypes(features, pixels.labels, regions.counts)
+            classes = find_present(pixels, regions, self.queries)
+
+            ranked_first = None
+            if classes.inactive_because:
+                loss = features[:0].sum()  # 0, and a gradient of 0, even if the features hold inf
+            else:
+                losses, ranked_first = self._compare(
+                    features, regions, classes, means, generator, return_stats
+                )
+                loss = losses.mean()  # classes have equally many queries: the mean over both
+        if not return_stats:
+            return loss
+        return loss, contrast_stats(means, pixels, classes, ranked_first, self.hard_below, self.num_keys)
+
+    def _candidates(self, pixels: ContrastPixels) -> Tensor:
+        """(B, h, w) bool: which pixels may be queries."""
+        if self.hard_share is not None:
+            return hardest(pixels.own_probability, pixels.labels, pixels.num_classes, self.hard_share)
+        return QUERIES[self.queries](pixels.own_probability, self.hard_below)
+
+    def _compare(
+        self,
+        features: Tensor,
+        regions: Regions,
+        classes: PresentClasses,
+        means: Prototypes,
+        generator: torch.Generator | None,
+        rank: bool,
+    ) -> tuple[Tensor, Tensor]:
+        """Loss of each query, and whether its positive key ranks first: both (C, Q)."""
+        with_queries, present = classes.with_queries, classes.present  # (C,), (N,)
+        query_pixels = choose_queries(regions, with_queries, self.num_queries)  # (C, Q)
+        queries = unit_vectors(chosen_vectors(features, query_pixels))  # (C, Q, D)
+
+        scores = NEGATIVES[self.negatives](means.graph[with_queries][:, present], self.graph_temperature)
+        probability = negative_distribution(scores, own=with_queries[:, None] == present)  # (C, N)
+        sampler = KeySampler.of(probability, regions, present, generator)
+        negatives = KEYS[self.keys](features.detach(), sampler, self.num_keys)
+
+        return info_nce(queries, means.directions[with_queries], negatives, self.temperature, rank=rank)
+
+    def extra_repr(self) -> str:
+        names = ("num_queries", "num_keys", "temperature", "hard_below", "hard_share", "queries", "negatives")
+        return ", ".join(f"{name}={getattr(self, name)!r}" for name in (*names, "keys", "graph_temperature"))

@@ -1,0 +1,102 @@
+"""What the training loop asks of a method."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from recoseg.augment.strong import StrongView
+from recoseg.losses.cross_entropy import pixel_cross_entropy
+from recoseg.methods.parts.contrast import ContrastTerm
+from recoseg.types import Batch, ModelOutput, PseudoLabels, StepOutput
+
+
+@dataclass(frozen=True)
+class MethodParts:
+    """What a method may be built from besides its student and its settings."""
+
+    num_classes: int
+    strong_view: Callable[[str], StrongView]  # by the name of a mix
+
+
+class Method(nn.Module, ABC):
+    """One algorithm: batches in, loss out. Its networks are submodules, so its state is its `state_dict`.
+
+    `forward` is its `step`, with the contrast on top where there is one, so that
+    `DistributedDataParallel` can be put around a method.
+    """
+
+    needs_unlabelled = False
+    class_weights: Tensor | None
+
+    def __init__(self, student: nn.Module, *, class_weights: Tensor | None = None) -> None:
+        """`class_weights` (K,): how much a pixel of each class counts in the supervised loss; None: alike."""
+        super().__init__()
+        self.student = student
+        self.contrast: ContrastTerm | None = None  # on top of any method; what it keeps is saved with it
+        self.register_buffer("class_weights", class_weights, persistent=False)  # of the data, not learned
+
+    @abstractmethod
+    def step(
+        self, labelled: Batch, unlabelled: Batch | None, *, iteration: int, generator: torch.Generator
+    ) -> StepOutput:
+        """The losses of iteration number `iteration`, from 0; `unlabelled` is None where none are needed."""
+
+    @classmethod
+    def build(cls, student: nn.Module, parts: MethodParts, **settings: Any) -> Self:
+        """With the settings of its section of the config; a method that needs more takes it from `parts`."""
+        return cls(student, **settings)
+
+    def forward(
+        self,
+        labelled: Batch,
+        unlabelled: Batch | None,
+        *,
+        iteration: int,
+        generator: torch.Generator,
+        draws: torch.Generator | None = None,
+        with_stats: bool = False,
+    ) -> StepOutput:
+        """`draws`, a generator on the device, is for the contrast; `with_stats` asks for stats of it."""
+        output = self.step(labelled, unlabelled, iteration=iteration, generator=generator)
+        if self.contrast is None:
+            return output
+        return self.contrast(output, draws, iteration=iteration, with_stats=with_stats)  # type: ignore[no-any-return]
+
+    def supervised_loss(self, output: ModelOutput, labelled: Batch) -> Tensor:
+        """Cross-entropy with a person's labels, the same in every method."""
+        return pixel_cross_entropy(output.logits, labelled.labels, self.class_weights)
+
+    def supervised_step(self, labelled: Batch) -> StepOutput:
+        """What a step is without unlabelled images, in every method."""
+        output = self.student(labelled.images)
+        loss = self.supervised_loss(output, labelled)
+        labels = PseudoLabels.of_batch(labelled)
+        return StepOutput(loss=loss, parts={"supervised": loss.detach()}, pixels=[(output, labels)])
+
+    @property
+    def least_unlabelled(self) -> int:
+        """How many unlabelled images a process needs at once, if it needs any."""
+        return 1
+
+    def uses_unlabelled(self, iteration: int) -> bool:
+        """Whether that iteration looks at unlabelled images at all."""
+        return self.needs_unlabelled
+
+    def after_update(self, iteration: int) -> None:
+        """Called once the optimiser has moved the student."""
+
+    def own_optimisers(self) -> dict[str, Optimizer]:
+        """Optimisers of networks other than the student, by name; they follow the same schedule."""
+        return {}
+
+    @property
+    def evaluation_model(self) -> nn.Module:
+        """The network that is evaluated, saved and used afterwards."""
+        return self.student

@@ -1,0 +1,1 @@
+"""What several methods share: the EMA teacher, discriminators, ramps, and the contrast on top of any."""

@@ -1,0 +1,203 @@
+"""Networks of other makers: of a person's own function, and of the library transformers."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from torch import Tensor, nn
+
+from recoseg.errors import UserError, is_shortage
+from recoseg.models.layers import Normalise
+from recoseg.text import did_you_mean
+
+
+def network_from_factory(factory: str, num_classes: int, **options: object) -> nn.Module:
+    """What the function returns when called with `num_classes=K` and the options: a network of K classes.
+
+    Modules are found as Python does, in the current folder first.
+    """
+    module_name, separator, function_name = factory.partition(":")
+    if not (module_name and separator and function_name):
+        raise UserError(f"factory: got {factory!r}, needs package.module:function, such as my_network:unet")
+    with _current_folder_importable():
+        function = _function_of(imported(module_name, factory), function_name, factory)
+        with _naming_trouble(f"factory {factory!r} failed"):
+            network = function(num_classes=num_classes, **options)
+    if not isinstance(network, nn.Module):
+        raise UserError(f"factory {factory!r} returned a {type(network).__name__}, needs a torch.nn.Module")
+    return network
+
+
+def imported(module_name: str, factory: str) -> ModuleType:
+    importlib.invalidate_caches()  # the file may be younger than Python's list of its folder
+    try:
+        with _naming_trouble(f"factory {factory!r}: importing {module_name} failed"):
+            return importlib.import_module(module_name)
+    except UserError as error:
+        cause = error.__cause__
+        if isinstance(cause, ModuleNotFoundError) and f"{module_name}.".startswith(f"{cause.name}."):
+            raise UserError(
+                f"factory {factory!r}: there is no module {module_name}, neither in {Path.cwd()} nor "
+                "installed; run from the folder that holds it, or install it"
+            ) from cause
+        raise
+
+
+def _function_of(module: ModuleType, name: str, factory: str) -> Callable[..., object]:
+    function = getattr(module, name, None)
+    if callable(function):
+        return function  # type: ignore[no-any-return]
+    own = [n for n, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__]
+    raise UserError(
+        f"factory {factory!r}: {module.__name__} has no function {name!r}{did_you_mean(name, own)}"
+    )
+
+
+@contextmanager
+def _current_folder_importable() -> Iterator[None]:
+    folder = str(Path.cwd())
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+
+
+@contextmanager
+def _naming_trouble(what: str) -> Iterator[None]:
+    """An exception in the user's own code as one line that says where it came from."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        if is_shortage(error):
+            raise
+        text = " ".join(str(error).split())
+        raise UserError(f"{what}: {type(error).__name__}: {text} (--debug shows where)") from error
+
+
+def transformers_network(checkpoint: str, num_classes: int, *, pretrained: bool = True) -> nn.Module:
+    """The network of a checkpoint, with a classifier of K classes.
+
+    `checkpoint` is a folder or a name on the hub. Its weights are read from safetensors only, which cannot
+    run code. With `pretrained=False` only its config.json is read, for weights that are put in afterwards.
+    A classifier of another number of classes starts afresh; any other difference in shape is an error.
+    """
+    transformers = _import_transformers()
+    auto = transformers.AutoModelForSemanticSegmentation
+    with _one_line_errors(checkpoint):
+        config = fetched(transformers.AutoConfig.from_pretrained, checkpoint, trust_remote_code=False)
+        _require_segmentation(checkpoint, config, auto._model_mapping)
+        if config.num_labels != num_classes:
+            config.num_labels = num_classes
+        if hasattr(config, "use_auxiliary_head"):
+            config.use_auxiliary_head = False  # it serves a loss of its own, which is not ours
+        if not pretrained:
+            network: nn.Module = auto.from_config(config)
+            return network
+        settings = {"ignore_mismatched_sizes": True, "use_safetensors": True, "output_loading_info": True}
+        network, report = fetched(auto.from_pretrained, checkpoint, config=config, **settings)
+    _require_weights(checkpoint, network, report, num_classes)
+    return network.train()
+
+
+def transformers_normalise(checkpoint: str) -> nn.Module:
+    """The normalisation that the checkpoint's preprocessor_config.json asks for; ImageNet's without one."""
+    processor = _import_transformers().image_processing_base.ImageProcessingMixin
+    try:
+        settings, _ = fetched(processor.get_image_processor_dict, checkpoint)
+    except OSError:  # there is none
+        return Normalise()
+    asked: list[nn.Module] = [_ReversedChannels()] if settings.get("do_flip_channel_order") else []
+    if settings.get("do_normalize", True) and "image_mean" in settings:
+        asked.append(Normalise(mean=settings["image_mean"], std=settings["image_std"]))
+    return asked[0] if len(asked) == 1 else nn.Sequential(*asked)
+
+
+class _ReversedChannels(nn.Module):
+    """RGB -> BGR, which some checkpoints were trained with."""
+
+    def forward(self, images: Tensor) -> Tensor:
+        return images.flip(1)
+
+
+def _import_transformers() -> Any:
+    try:
+        import transformers
+    except ImportError as error:
+        raise UserError(
+            "networks of transformers need the package transformers; install it with: "
+            "pip install 'recoseg[transformers]'"
+        ) from error
+    return transformers
+
+
+def fetched(load: Callable[..., Any], checkpoint: str, **settings: Any) -> Any:
+    """`load(checkpoint, ...)` of transformers: from disk where it is there, else from the hub."""
+    try:
+        return load(checkpoint, local_files_only=True, **settings)  # its cache needs no network, no waiting
+    except (OSError, ValueError):
+        if is_folder(checkpoint):
+            raise
+    return load(checkpoint, **settings)
+
+
+def is_folder(checkpoint: str) -> bool:
+    """Whether this can only be a path: names on the hub are `name` or `owner/name`."""
+    return Path(checkpoint).exists() or checkpoint.startswith(("/", ".", "~")) or checkpoint.count("/") > 1
+
+
+@contextmanager
+def _one_line_errors(checkpoint: str) -> Iterator[None]:
+    """What transformers says of a checkpoint that it cannot use, and what to do about it."""
+    try:
+        yield
+    except (OSError, ValueError, RuntimeError) as error:
+        if isinstance(error, UserError):
+            raise
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)[:200].rstrip(".")
+        to_do = "it must hold config.json and model.safetensors of a segmentation network"
+        if not is_folder(checkpoint):
+            to_do = (
+                f"fetch it where there is a network: 'hf download {checkpoint} --local-dir FOLDER', and give "
+                "that folder as checkpoint"
+            )
+        elif not Path(checkpoint).is_dir():
+            reason, to_do = (
+                "there is no such folder",
+                "give a folder, or a name on the hub such as owner/name",
+            )
+        raise UserError(f"checkpoint {checkpoint!r} cannot be used: {reason}; {to_do}") from error
+
+
+def _require_segmentation(checkpoint: str, config: Any, networks: Iterable[Any]) -> None:
+    known = {kind.model_type: kind for kind in networks}
+    if config.model_type not in known:
+        raise UserError(
+            f"checkpoint {checkpoint!r} cannot be used: transformers has no segmentation network for "
+            f"{config.model_type!r}, only for {', '.join(sorted(known))}"
+        )
+
+
+def _require_weights(checkpoint: str, network: nn.Module, report: dict[str, Any], num_classes: int) -> None:
+    """Refuse a checkpoint of which little was used, or whose shapes differ beyond the number of classes."""
+    for name, given, wanted in report["mismatched_keys"]:
+        if wanted[0] != num_classes or tuple(given[1:]) != tuple(wanted[1:]):
+            raise UserError(
+                f"checkpoint {checkpoint!r}: {name} has the shape {tuple(given)}, the network's is "
+                f"{tuple(wanted)}; its config.json and its weights do not belong together"
+            )
+    total = len(network.state_dict())
+    missing = len(report["missing_keys"]) + len(report["mismatched_keys"])
+    if 2 * missing > total:
+        raise UserError(
+            f"checkpoint {checkpoint!r} has weights for {total - missing} of the network's {total} tensors "
+            "only; is it made for another network?"
+        )

@@ -1,0 +1,74 @@
+"""What all networks have in common: images that they take, logits, and a representation head that can go."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Self
+
+import torch
+from torch import Tensor, nn
+
+from recoseg.errors import UserError
+
+
+class SegmentationNetwork(nn.Module):
+    """Images in [0, 1], (B, 3, H, W) -> `ModelOutput`; `features` only with a representation head."""
+
+    representation: nn.Module | None
+    passes_are_apart = False
+    """Whether several threads may run `forward` at once in eval mode: it leaves nothing in the network."""
+
+    def inference(self) -> Self:
+        """A copy in eval mode without the representation head: what the paper uses after training.
+
+        Its parameters, operations and output are exactly those of a network that never had one.
+        """
+        memo = {id(self.representation): None} if self.representation is not None else {}
+        plain = copy.deepcopy(self, memo)
+        return plain.eval()
+
+
+@contextmanager
+def without_features(model: nn.Module) -> Iterator[nn.Module]:
+    """Within it, `model` gives no features and spends no time on them; its head comes back at the end."""
+    if not isinstance(model, SegmentationNetwork) or model.representation is None:
+        yield model
+        return
+    head, model.representation = model.representation, None
+    try:
+        yield model
+    finally:
+        model.representation = head
+
+
+_CHANNEL_ADVICE = {
+    1: "repeat the grey one: images.expand(-1, 3, -1, -1)",
+    4: "leave out the last: images[:, :3]",
+}
+
+
+def require_images(images: Tensor, *, smallest: int) -> None:
+    """Refuse anything but (B, 3, H, W) floats with sides of at least `smallest` pixels.
+
+    Looks at shape and type only, never at values, so it costs nothing on any device. While a network is
+    compiled or exported, sizes may be symbols: then it does nothing, and leaves no trace in the graph.
+    """
+    if torch.compiler.is_compiling():
+        return
+    shape = tuple(images.shape)
+    if images.ndim != 4:
+        to_do = "add the batch: images[None]" if images.ndim == 3 else "B is the number of images"
+        raise UserError(f"a network takes images of the shape (B, 3, H, W), got {shape}; {to_do}")
+    if shape[1] != 3:
+        to_do = _CHANNEL_ADVICE.get(shape[1], "the second size is that of the channels")
+        raise UserError(f"a network takes images of 3 channels, (B, 3, H, W), got {shape}; {to_do}")
+    if not images.is_floating_point():
+        raise UserError(f"a network takes images as floats in [0, 1], got {images.dtype}; divide by 255")
+    if min(shape[2:]) < smallest:
+        height, width = shape[2:]
+        raise UserError(
+            f"images of {height}x{width} pixels are smaller than the network's stride; "
+            f"enlarge or pad them to {smallest}x{smallest} at least"
+        )

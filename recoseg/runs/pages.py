@@ -1,0 +1,91 @@
+"""Run folders -> the page about them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+from recoseg.builders.data import build_dataset, val_keys
+from recoseg.config.help_text import describe_method, describe_model
+from recoseg.config.load import load
+from recoseg.data.dataset import Dataset
+from recoseg.data.worker_processes import Progress
+from recoseg.report.page import require_replaceable, write_page
+from recoseg.report.run_view import RunView, spread, take_pictures, view_run
+from recoseg.runs.run import Run
+from recoseg.runs.run_folder import RunFolder, run_names
+from recoseg.text import listed
+from recoseg.types import require_same_classes
+
+NUM_PICTURES = 6
+
+_ProgressOf = Callable[[str, str], AbstractContextManager[Progress | None]]
+"""What is being done, and what was done -> what to call with images done and images in all."""
+
+
+@contextmanager
+def _no_progress(doing: str, did: str) -> Iterator[None]:
+    yield None
+
+
+def write_report(
+    paths: Sequence[Path],
+    page: Path | None = None,
+    *,
+    title: str | None = None,
+    num_pictures: int = NUM_PICTURES,
+    progress_of: _ProgressOf = _no_progress,
+    trust: bool = False,
+) -> Path:
+    """The page about these run folders; returns where it is. `progress_of` tells how far it is.
+
+    With `trust`, networks that functions of their authors make are made.
+    """
+    if page is not None:
+        require_replaceable(page)
+    folders = [RunFolder.open(path) for path in paths]
+    datasets = [build_dataset(load(folder.config).data) for folder in folders]
+    names = run_names(paths)
+    classes = [(name, dataset.classes) for name, dataset in zip(names, datasets, strict=True)]
+    require_same_classes(classes, remedy="give each its own page")
+    shown = datasets[0]
+    keys = spread(val_keys(shown), num_pictures)
+    views = [
+        _view(folder, name, shown, keys, progress_of, trust=trust)
+        for folder, name in zip(folders, names, strict=True)
+    ]
+    page = page or folders[0].page
+    page.parent.mkdir(parents=True, exist_ok=True)
+    write_page(page, views, title=title or listed(names))
+    return page
+
+
+def _view(
+    folder: RunFolder,
+    name: str,
+    shown: Dataset,
+    keys: Sequence[str],
+    progress_of: _ProgressOf,
+    *,
+    trust: bool,
+) -> RunView:
+    """A run as the page shows it; one without weights has neither a survey nor pictures."""
+    config = load(folder.config)
+    survey, pictures = None, []
+    if folder.weights.is_file():
+        run = Run.open(folder, trust=trust)
+        with progress_of(f"looking at {name}", f"{name}: looked at") as progress:
+            survey = run.survey(progress=progress)
+        pictures = take_pictures(run.model, shown, keys, run.device)
+    return view_run(
+        folder,
+        name=name,
+        classes=shown.classes,
+        method=describe_method(config),
+        network=describe_model(config.model),
+        pictures=pictures,
+        command=f"recoseg train --config {shlex.quote(str(folder.config))}",
+        survey=survey,
+    )

@@ -1,0 +1,296 @@
+"""A run that was trained, opened: its network and classes, its settings, and its data when asked for."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property, partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, NotRequired, TypedDict
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import nn
+
+from recoseg.builders.data import build_dataset, val_keys
+from recoseg.builders.models import build_model, feature_channels
+from recoseg.builders.training import choose_device
+from recoseg.config.load import load as load_config
+from recoseg.config.model_settings import FactoryModel
+from recoseg.config.settings import RunConfig
+from recoseg.data.dataset import SUBSETS, Dataset
+from recoseg.data.problem import FileError
+from recoseg.data.worker_processes import Progress
+from recoseg.errors import UserError
+from recoseg.evaluate import METRICS
+from recoseg.evaluate.boundary import BoundaryRule
+from recoseg.evaluate.loop import evaluate
+from recoseg.evaluate.protocol import Protocol
+from recoseg.evaluate.scores_file import Evaluation
+from recoseg.evaluate.survey import Survey, SurveyFile, require_survey_of, survey
+from recoseg.files import digest, write_whole
+from recoseg.models.network import SegmentationNetwork
+from recoseg.models.weights import load_weights
+from recoseg.predict.predictor import OVERLAP, Predictor, SizeProtocol
+from recoseg.records import Count, Limits, from_json, read_record
+from recoseg.runs.run_folder import RunFolder
+from recoseg.text import did_you_mean
+from recoseg.types import ClassInfo
+
+WEIGHTS = ("last", "best")
+_COPY_AGAIN = "copy the file again"
+_SURVEY_FORMAT = 3
+"""Counted up when a survey holds something new: older files are then made again."""
+
+_Byte = Annotated[int, Limits(0, 255)]
+
+
+def load(
+    run: str | Path,
+    *,
+    weights: str = "last",
+    device: str = "auto",
+    window: int | None = None,
+    overlap: float = OVERLAP,
+    flip: bool = False,
+    scales: Sequence[float] = (1.0,),
+    trust: bool = False,
+) -> Predictor:
+    """The trained network of a run folder, to be called on images: `recoseg.load("runs/a")("photo.jpg")`.
+
+    The data that it was trained on need not be there. `weights` are the last or, where a run kept them, the
+    best; `device` is cpu, cuda, mps or auto. Images of up to 2 megapixels are shown whole, larger ones by
+    blended windows; a `window` (in pixels) is used for all images that are larger than it, and `overlap` is
+    the share of a window that the next one has in common with it. With `flip` and several `scales`, the
+    probabilities of flipped and resized looks are averaged. A run whose network is made by a function of its
+    author's (`model.factory`) needs `trust`: opening it runs that function.
+    """
+    protocol = SizeProtocol(window=window, overlap=overlap, flip=flip, scales=tuple(scales))
+    chosen = choose_device(device, setting="device")
+    opened = Run.open(run, weights=weights, trust=trust)
+    return Predictor(opened.network.inference(), opened.classes, device=chosen, protocol=protocol)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A run folder that has weights. Its data need not be there until it is asked for."""
+
+    folder: RunFolder
+    config: RunConfig
+    network: SegmentationNetwork  # with its weights, on the CPU and in eval mode
+    classes: ClassInfo
+    iteration: int
+    weights: str = "last"  # or "best"
+
+    @classmethod
+    def open(cls, path: str | Path | RunFolder, *, weights: str = "last", trust: bool = False) -> Run:
+        """All that is needed is in the folder: its config, and its weights with the names of their classes.
+
+        Without `trust`, nothing is imported that the config names.
+        """
+        folder = path if isinstance(path, RunFolder) else RunFolder.open(Path(path))
+        file = weights_file(folder, weights)
+        config = load_config(folder.config)
+        require_trust(config, folder.config, trust=trust)
+        about = weights_about(file)
+        try:
+            classes = ClassInfo(tuple(about["classes"]), tuple(about["palette"]))
+        except UserError as error:
+            raise UserError(f"{file}: {error}; {_COPY_AGAIN}") from error
+        network = build_model(
+            config.model, len(classes), feature_channels=feature_channels(config), seed=config.train.seed
+        )
+        assert isinstance(network, SegmentationNetwork)
+        try:
+            load_weights(network, file, strict=True)
+        except FileError:
+            raise
+        except UserError as error:
+            raise UserError(
+                f"not the weights of a network of {len(classes)} classes as in {folder.config}: {error}"
+            ) from error
+        return cls(
+            folder=folder,
+            config=config,
+            network=network.eval(),
+            classes=classes,
+            iteration=about["iteration"],
+            weights=weights,
+        )
+
+    def with_data(self, words: Sequence[str]) -> Run:
+        """The same with other data: `words` are settings such as --data FOLDER."""
+        return dataclasses.replace(self, config=load_config(self.folder.config, words)) if words else self
+
+    @cached_property
+    def device(self) -> torch.device:
+        return choose_device(self.config.train.device)
+
+    @cached_property
+    def model(self) -> nn.Module:
+        """The network, on the device that the run was trained on."""
+        return self.network.to(self.device)
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The data of the config, which must have the classes that the network knows."""
+        dataset = build_dataset(self.config.data)
+        _require_same_classes(self.classes, dataset.classes)
+        return dataset
+
+    @cached_property
+    def val_keys(self) -> Sequence[str]:
+        return val_keys(self.dataset)
+
+    def evaluate(
+        self,
+        subset: str,
+        protocol: Protocol,
+        boundary: BoundaryRule | None,
+        *,
+        progress: Progress | None = None,
+    ) -> Evaluation:
+        """Scores on the labelled images of a subset, with all that they depend on."""
+        require_subset(subset)
+        keys = _labelled_keys(self.dataset, subset)
+        scores = evaluate(
+            self.model,
+            self.dataset,
+            keys,
+            device=self.device,
+            protocol=protocol,
+            boundary=boundary,
+            metrics=METRICS,
+            progress=progress,
+        )
+        about = {
+            "recoseg": version("recoseg"),
+            "weights": self.weights,
+            "iteration": self.iteration,
+            "data": dataclasses.asdict(self.config.data),
+            "subset": subset,
+            "num_images": len(keys),
+            "protocol": protocol.name,
+            "boundary_rule": boundary.as_plain() if boundary else None,
+        }
+        return Evaluation(scores=scores, class_names=self.dataset.classes.names, about=about)
+
+    def survey(self, *, progress: Progress | None = None) -> Survey:
+        """Of the validation images: from survey.json if it was made of the same weights and images.
+
+        Else it is made now, and kept there.
+        """
+        made_from = self._survey_origin()
+        kept = self._read_survey(made_from)
+        if kept is not None:
+            return kept
+        made = survey(self.model, self.dataset, self.val_keys, device=self.device, progress=progress)
+        with suppress(OSError):  # somebody else's folder, or a full disk: then it is made again next time
+            write_whole(self.folder.survey, json.dumps({"made_from": made_from, **made.as_plain()}) + "\n")
+        return made
+
+    def _survey_origin(self) -> dict[str, object]:
+        """What a survey depends on."""
+        keys = "\n".join(self.val_keys)
+        return {
+            "format": _SURVEY_FORMAT,
+            "weights": digest(self.folder.weights),
+            "dataset": self.dataset.fingerprint(),
+            "subset": "val",
+            "images": hashlib.sha256(keys.encode(errors="surrogateescape")).hexdigest(),
+        }
+
+    def _read_survey(self, made_from: dict[str, object]) -> Survey | None:
+        """The survey in the file; None if there is none, it is of something else, or cannot be read."""
+        kind = Annotated[SurveyFile, partial(require_survey_of, num_classes=len(self.classes))]
+        try:
+            plain = read_record(self.folder.survey, kind, what="survey", remedy="it is made again")
+        except (OSError, UserError):
+            return None
+        return Survey.from_plain(plain) if plain["made_from"] == made_from else None
+
+
+class _WeightsAbout(TypedDict):
+    """What the header of a weights file says."""
+
+    classes: list[str]
+    palette: list[tuple[_Byte, _Byte, _Byte]]
+    iteration: Count
+    best_on: NotRequired[str]
+
+
+def weights_about(file: Path) -> _WeightsAbout:
+    try:
+        with safe_open(file, framework="pt") as content:
+            header = (content.metadata() or {}).get("recoseg")
+    except (SafetensorError, ValueError) as error:
+        raise UserError(f"{file}: not a readable weights file ({error}); {_COPY_AGAIN}") from error
+    if header is None:
+        raise UserError(f"{file}: does not name its classes; only weights that recoseg trained do")
+    about: _WeightsAbout = from_json(header, _WeightsAbout, where=f"{file}: header", remedy=_COPY_AGAIN)
+    return about
+
+
+def weights_file(folder: RunFolder, weights: str) -> Path:
+    if weights not in WEIGHTS:
+        raise UserError(f"weights: got {weights!r}, needs {' or '.join(WEIGHTS)}")
+    if weights == "best":
+        if not folder.best_weights.is_file():
+            raise UserError(f"{folder.path} kept no best weights (train.best_on does): use the last ones")
+        return folder.best_weights
+    if not folder.weights.is_file():
+        raise UserError(f"{folder.path} has no weights yet: train it to its first evaluation")
+    return folder.weights
+
+
+def require_trust(config: RunConfig, path: Path, *, trust: bool) -> None:
+    """Refuse to run what a config of unknown origin names; whoever trains with it has chosen to."""
+    if isinstance(config.model, FactoryModel) and not trust:
+        raise UserError(
+            f"{path}: model.factory {config.model.factory!r} runs Python code to make its network, from a "
+            "module in the current folder or an installed one, and code may do anything; if you know it, and "
+            "whoever wrote this config, give --trust (in Python trust=True)"
+        )
+
+
+def _require_same_classes(trained: ClassInfo, data: ClassInfo) -> None:
+    """The numbers of the classes must mean the same."""
+    if trained.names == data.names:
+        return
+    if len(trained) != len(data):
+        raise UserError(
+            f"the network was trained on {len(trained)} classes and the data has {len(data)}: "
+            "evaluate it on data with the same classes"
+        )
+    number, (one, other) = next(
+        (number, pair)
+        for number, pair in enumerate(zip(trained.names, data.names, strict=True))
+        if pair[0] != pair[1]
+    )
+    raise UserError(
+        f"class {number} is {one!r} for the network and {other!r} in the data: "
+        "evaluate it on data with the same classes, in the same order"
+    )
+
+
+def require_subset(subset: str) -> None:
+    if subset not in SUBSETS:
+        raise UserError(f"unknown subset {subset!r}{did_you_mean(subset, SUBSETS)}")
+
+
+def _labelled_keys(dataset: Dataset, subset: str) -> list[str]:
+    """The images of the subset that can be scored."""
+    keys = dataset.keys(subset)
+    labelled = [key for key in keys if dataset.has_labels(key)]
+    if labelled:
+        return labelled
+    others = [name for name in SUBSETS if any(dataset.has_labels(key) for key in dataset.keys(name))]
+    what = (
+        f"none of the {len(keys)} images of subset {subset} has labels" if keys else f"no images in {subset}"
+    )
+    raise UserError(f"{dataset.name}: {what}; subsets with labels: {', '.join(others) or 'none'}")

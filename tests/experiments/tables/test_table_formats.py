@@ -1,0 +1,303 @@
+"""The table of a grid, as text of several kinds."""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import replace
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from recoseg.errors import UserError
+from recoseg.experiments.plan.grids import GRIDS
+from recoseg.experiments.tables.grid_table import GridTable, grid_table, heading, signed
+from recoseg.experiments.tables.table_formats import (
+    FORMATS,
+    aligned,
+    comma_separated,
+    draw_learning,
+    draw_table,
+    in_latex,
+    latex,
+    markdown,
+    panel_of,
+    seeds_of,
+    terminal,
+)
+from recoseg.figures.grid_chart import ChartRow
+from recoseg.text import listed
+
+CITY = "cityscapes-20"
+
+
+@pytest.fixture
+def table(result_of) -> GridTable:
+    """Supervised has one seed, ClassMix and ReCo + ClassMix three, the others none."""
+    scores = {"supervised": (26.0,), "classmix": (26.9, 27.4, 27.8), "reco-classmix": (28.0, 28.7, 29.0)}
+    results = [
+        result_of(row, CITY, seed, percent)
+        for row, values in scores.items()
+        for seed, percent in enumerate(values)
+    ]
+    return grid_table("cityscapes-20", GRIDS["cityscapes-20"], results, profile="tiny")
+
+
+def rows_of(text: str) -> list[list[str]]:
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_markdown_gives_every_figure_in_its_place(table) -> None:
+    head, rule, *rows = rows_of(markdown(table))
+    assert head[:4] == ["method", "mean IoU", "range", "against baseline"]
+    assert head[4:] == ["seeds", "paper", "paper against baseline"]
+    assert rule[0] == "-" * len(rule[0])
+    assert all(re.fullmatch("-+:", cell) for cell in rule[1:])
+    by_method = {row[0]: row[1:] for row in rows}
+    assert by_method["ClassMix"] == ["27.4", "26.9–27.8", "baseline", "3", "45.61 ± 0.69", "baseline"]
+    assert by_method["ReCo + ClassMix"] == ["**28.6**", "28.0–29.0", "+1.2", "3", "49.86 ± 0.28", "+4.25"]
+    assert by_method["Supervised"] == ["26.0", "–", "−0.9", "1 of 3", "38.12 ± 0.08", "−7.49"]
+    assert by_method["S4GAN"] == ["not run", "–", "–", "0 of 3", "37.65 ± 0.62", "−7.96"]
+    assert by_method["ReCo + Supervised"] == ["not run", "–", "–", "0 of 3", "–", "–"]
+
+
+def test_markdown_is_aligned_and_has_a_heading_for_each_column() -> None:
+    text = markdown(grid_table("partial-labels", GRIDS["partial-labels"], [], profile="tiny"))
+    assert (
+        re.findall("^### (.*)$", text, flags=re.MULTILINE)[4]
+        == "Cityscapes, 1 pixel of each class in every image"
+    )
+    for block in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE):
+        assert len({len(line) for line in block.splitlines()}) == 1
+        assert len({line.count("|") for line in block.splitlines()}) == 1
+        assert text[text.index(block) - 2 : text.index(block)] == "\n\n"  # or it would not be a table
+    assert text.count("### ") == 8
+
+
+def test_a_bar_in_a_cell_is_escaped_in_markdown(table) -> None:
+    line = table.lines[0]
+    odd = GridTable("a", "b", "c", (0,), (), (type(line)(**{**vars(line), "title": "a|b"}),))
+    assert r"| a\|b" in markdown(odd)
+
+
+def test_columns_of_text_are_as_wide_as_their_widest_cell() -> None:
+    assert aligned([("a", "bc"), ("def", "1")]).splitlines() == [
+        "| a   | bc |",
+        "| --- | -: |",
+        "| def |  1 |",
+    ]
+
+
+def test_the_caption_names_grid_profile_images_iterations_baseline_and_table(table) -> None:
+    caption = " ".join(table.caption)
+    for said in (
+        "Cityscapes with 20 labelled images. Grid cityscapes-20, profile tiny, 1,200 iterations;",
+        "per cent on val,",
+        "over seeds 0, 1 and 2;",
+        "Baseline: ClassMix;",
+        "Paper: Table 1 of",
+        "± its range over three runs.",
+        "14 of 21 runs are missing.",
+    ):
+        assert said in caption
+    for write in (markdown, latex):
+        assert "profile tiny" in write(table)
+
+
+def test_captions_say_what_differs_between_columns(result_of) -> None:
+    results = [
+        result_of("supervised", "cityscapes-all", 0, 50.0, iterations=1000),
+        result_of("supervised", "camvid-all", 0, 60.0, iterations=2000),
+    ]
+    ceiling = grid_table("ceiling", GRIDS["ceiling"], results, profile="tiny")
+    caption = " ".join(ceiling.caption)
+    assert "1,000 and 2,000 iterations" in caption
+    assert "on val of Cityscapes and test of CamVid" in caption
+    assert "seed 0 alone; the best is bold. Baseline: Supervised. " in caption
+    assert "missing" not in caption
+    all_labels = grid_table("full-labels", GRIDS["full-labels"], [], profile="tiny")
+    assert "Baseline: ClassMix or Supervised;" in all_labels.compared
+    assert "iterations" not in " ".join(all_labels.caption)  # nobody knows yet
+
+
+def test_iterations_are_of_the_runs_in_the_table_alone(result_of) -> None:
+    results = [
+        result_of("classmix", CITY, 0, 30.0, iterations=10),
+        result_of("classmix", CITY, 9, 30.0, iterations=20),  # a seed that nobody asked for
+        result_of("classmix", "voc-60", 0, 30.0, iterations=30),  # a column of another grid
+    ]
+    assert grid_table("cityscapes-20", GRIDS["cityscapes-20"], results, profile="tiny").iterations == (10,)
+
+
+def test_what_the_paper_does_not_have_takes_no_columns(result_of) -> None:
+    ours = grid_table("camvid-20", GRIDS["camvid-20"], [], profile="tiny")
+    assert ours.head[-1] == "seeds"
+    assert "Paper" not in " ".join(ours.caption)
+    without = replace(GRIDS["voc-partitions"], baseline="classmix")  # which the paper does not have there
+    assert grid_table("voc-partitions", without, [], profile="tiny").head[-1] == "paper"
+
+
+def test_quoted_methods_are_not_said_to_be_missing() -> None:
+    text = markdown(grid_table("voc-partitions", GRIDS["voc-partitions"], [], profile="tiny"))
+    assert ["PseudoSeg", "–", "–", "–", "–", "57.60", "+2.02"] in rows_of(text)
+    assert "36 of 36 runs are missing" in text  # 3 methods x 4 columns x 3 seeds
+    assert "methods without seeds are quoted there" in text
+
+
+def test_csv_has_a_line_for_each_pair_with_plain_numbers_and_nothing_where_there_is_none(table) -> None:
+    rows = {row["row"]: row for row in csv.DictReader(StringIO(comma_separated(table)))}
+    assert list(rows) == list(GRIDS["cityscapes-20"].rows)
+    assert {row["grid"] for row in rows.values()} == {"cityscapes-20"}
+    assert {row["profile"] for row in rows.values()} == {"tiny"}
+    reco, missing = rows["reco-classmix"], rows["s4gan"]
+    assert float(reco["mean_iou"]) == pytest.approx(28.5667, abs=1e-4)
+    assert (float(reco["lowest"]), float(reco["highest"]), reco["seeds"]) == (28.0, 29.0, "0 1 2")
+    assert (float(reco["difference"]), reco["baseline"], reco["best"]) == (1.2, "classmix", "yes")
+    assert (reco["paper_mean_iou"], reco["paper_range"], reco["paper_table"]) == ("49.86", "0.28", "Table 1")
+    assert [missing[name] for name in ("mean_iou", "lowest", "highest", "difference", "best", "seeds")] == [
+        ""
+    ] * 6
+    assert missing["missing_seeds"] == "0 1 2"
+    assert rows["reco-supervised"]["paper_mean_iou"] == rows["reco-supervised"]["paper_table"] == ""
+
+
+def test_latex_is_well_formed_and_escapes_what_latex_reads(result_of) -> None:
+    results = [result_of("classmix", "voc-1%", seed, 40.0) for seed in range(3)]
+    results += [result_of("cutmix", "voc-1%", seed, 39.0) for seed in range(3)]
+    text = latex(grid_table("partial-labels", GRIDS["partial-labels"], results, profile="tiny"))
+    assert text.count(r"\begin{table}") == text.count(r"\end{table}") == 2  # one for each dataset
+    assert re.findall(r"\\label\{(.*)\}", text) == ["tab:partial-labels-voc", "tab:partial-labels-cityscapes"]
+    body = [line.strip() for line in text.splitlines() if line.strip().endswith(r"\\")]
+    rows = [line for line in body if not line.startswith(r"\multicolumn")]
+    assert {len(re.findall(r"(?<!\\)&", line)) for line in rows} == {6}
+    assert r"\multicolumn{7}{l}{Pascal VOC, 1\% of each class in every image} \\" in body
+    assert r"ClassMix & \textbf{40.0} & 40.0--40.0 & baseline & 3 & 71.04 $\pm$ 0.18 & baseline \\" in body
+    assert r"Supervised & not run & -- & -- & 0 of 3 & 66.17 $\pm$ 0.21 & $-$4.87 \\" in body
+    assert not re.search(r"(?<!\\)[%_#]", text)
+    assert text.isascii()
+
+
+def test_latex_escapes_every_letter_that_means_something() -> None:
+    assert in_latex("50% a_b & c") == r"50\% a\_b \& c"
+    assert in_latex("\\{$}#") == r"\textbackslash{}\{\$\}\#"
+
+
+@pytest.mark.parametrize("name", list(GRIDS))
+def test_the_terminal_needs_no_more_than_80_columns(name, result_of) -> None:
+    grid = replace(GRIDS[name], seeds=(0, 1, 2))
+    results = [result_of(row, column, seed, 91.0 + seed) for row, column in grid.pairs for seed in (0, 1)]
+    full = grid_table(name, grid, results, profile="tiny")
+    console = Console(width=80, file=StringIO(), color_system=None)
+    console.print(terminal(full))
+    said = console.file.getvalue()
+    assert max(map(len, said.splitlines())) <= 80
+    assert "…" not in said  # nothing was cut off
+    for column in grid.columns:
+        assert heading(column) in said
+    assert said.count("91.5") == said.count("91.0–92.0") == len(grid.pairs)
+    assert len(re.findall(r"\b2 of 3\b", said)) == len(grid.pairs)
+
+
+def test_the_terminal_shows_the_best_in_bold(table) -> None:
+    console = Console(width=80, file=StringIO(), force_terminal=True, color_system="standard")
+    console.print(terminal(table))
+    said = console.file.getvalue()
+    assert re.search(r"\x1b\[1m *28\.6", said)
+    assert not re.search(r"\x1b\[1m *27\.4", said)
+
+
+def test_a_grid_without_results_is_a_table_that_says_so() -> None:
+    empty = grid_table("scenes", GRIDS["scenes"], [], profile="tiny")
+    for write in FORMATS.values():
+        assert write(empty)
+    assert markdown(empty).count("not run") == 3
+    assert "**" not in markdown(empty)
+
+
+def test_results_of_another_profile_are_refused(result_of) -> None:
+    with pytest.raises(UserError, match="profile paper has no place for results of tiny"):
+        grid_table("scenes", GRIDS["scenes"], [result_of("classmix", "scenes-10", 0, 3.0)], profile="paper")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1.24, "+1.2"), (-0.26, "−0.3"), (-0.04, "0.0"), (0.04, "0.0"), (0.0, "0.0"), (None, "–")],
+)
+def test_differences_have_signs_unless_they_round_to_nothing(value, text) -> None:
+    assert signed(value, 1) == text
+
+
+def test_words_are_listed_as_people_do() -> None:
+    assert [listed(words) for words in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == [
+        "",
+        "a",
+        "a and b",
+        "a, b and c",
+    ]
+
+
+@pytest.fixture
+def results(result_of) -> list:
+    curve = [[100, 0.1], [200, 0.3]]
+    return [
+        result_of(row, CITY, seed, percent + seed, curve=curve)
+        for row, percent in (("supervised", 20.0), ("classmix", 30.0))
+        for seed in (0, 1)
+    ]
+
+
+def test_a_panel_has_the_scores_the_papers_figures_and_the_baseline_of_its_block(results) -> None:
+    table = grid_table("sampling", GRIDS["sampling"], results, profile="tiny")
+    panel = panel_of("a title", table.block(CITY))
+    assert panel.rows[0] == ChartRow("ClassMix", (pytest.approx(30.0), pytest.approx(31.0)), (45.61, 0.69))
+    assert panel.rows[1] == ChartRow("random queries, random keys", (), (46.56, None))
+    assert panel.baseline == 0
+    assert panel.source == "paper, Table 1 and Table 4"
+
+
+def test_methods_that_the_paper_alone_has_are_not_drawn() -> None:
+    table = grid_table("voc-partitions", GRIDS["voc-partitions"], [], profile="tiny")
+    assert [row.title for row in panel_of("a", table.block("voc-92")).rows] == [
+        "CutMix",
+        "ClassMix",
+        "ReCo + ClassMix",
+    ]
+
+
+def test_the_chart_of_a_grid_names_its_profile_and_what_was_not_run(results, tmp_path) -> None:
+    table = grid_table("cityscapes-20", GRIDS["cityscapes-20"], results, profile="tiny")
+    draw_table(tmp_path / "a.svg", table)
+    text = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert "(profile tiny)" in text
+    assert "Grid cityscapes-20, 1,200 iterations; mean IoU in per cent on val" in text
+    assert text.count(">not run<") == 5
+    assert ">20.5<" in text
+    assert ">49.86<" in text
+
+
+def test_learning_is_drawn_of_the_rows_that_have_curves_and_tells_their_seeds(results, tmp_path) -> None:
+    grid = GRIDS["cityscapes-20"]
+    table = grid_table("cityscapes-20", grid, results, profile="tiny")
+    draw_learning(tmp_path / "a.svg", table, results)
+    text = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert ">ClassMix (2 of 3 seeds)<" in text
+    assert ">Supervised (2 of 3 seeds)<" in text
+    assert ">ReCo + ClassMix" not in text  # it has no curve
+    whole = grid_table("cityscapes-20", replace(grid, seeds=(0, 1)), results, profile="tiny")
+    draw_learning(tmp_path / "b.svg", whole, results)
+    assert ">ClassMix<" in (tmp_path / "b.svg").read_text(encoding="utf-8")
+
+
+def test_seeds_are_told_where_some_are_missing() -> None:
+    assert seeds_of([3, 3], 3) == ""
+    assert seeds_of([1, 1], 3) == " (1 of 3 seeds)"
+    assert seeds_of([3, 0, 2], 3) == " (0 to 3 of 3 seeds)"
+
+
+def test_learning_without_any_curve_is_an_error_in_one_line(tmp_path) -> None:
+    table = grid_table("cityscapes-20", GRIDS["cityscapes-20"], [], profile="tiny")
+    with pytest.raises(UserError, match="no run of grid cityscapes-20 has scores over iterations yet"):
+        draw_learning(tmp_path / "a.svg", table, [])
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,110 @@
+"""What CONTRIBUTING says of adding things is all there is to it: toys are added by those lines alone."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+import torch
+from torch.optim import Optimizer
+
+from recoseg.builders.methods import COLOURS
+from recoseg.cli.main import main
+from recoseg.config import settings
+from recoseg.config.setting import setting
+from recoseg.methods import METHODS, Method
+from recoseg.train.optimisers import OPTIMISERS, SCHEDULES
+
+SMALL = [
+    "--data.height=32", "--data.width=32", "--data.num-train=4", "--data.num-val=2", "--augment.crop=32",
+    "--model.decoder-width=8", "--model.separable=true", "--train.iterations=2", "--train.evaluate-every=2",
+    "--train.log-every=1",
+]  # fmt: skip
+
+
+@pytest.fixture
+def in_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def add_to_config(monkeypatch, section: str, kind: type) -> None:
+    """`kind`, added to RunConfig's union."""
+    monkeypatch.setattr(settings, kind.__name__, kind, raising=False)
+    annotations = settings.RunConfig.__annotations__
+    monkeypatch.setitem(annotations, section, f"{annotations[section]} | {kind.__name__}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToyMethod:
+    """Labels, and a loss of its own."""
+
+    name: Literal["toy"] = "toy"
+    extra: float = setting(1.0, "what is added to the loss", at_least=0)
+
+
+class Toy(Method):
+    def __init__(self, student, *, extra, class_weights=None):
+        super().__init__(student, class_weights=class_weights)
+        self.extra = extra
+
+    def step(self, labelled, unlabelled, *, iteration, generator):
+        return self.supervised_step(labelled).plus("extra", torch.tensor(self.extra))
+
+
+def test_a_method_is_its_file_its_line_and_its_settings(in_folder, monkeypatch) -> None:
+    add_to_config(monkeypatch, "method", ToyMethod)
+    monkeypatch.setitem(METHODS, "toy", Toy)
+    words = ["--method", "toy", "--method.extra", "0.25", "--contrast", "reco", *SMALL]
+    assert main(["train", "--out", "run", "--no-page", *words]) == 0
+    losses = [json.loads(line) for line in (in_folder / "run" / "losses.jsonl").read_text().splitlines()]
+    assert [line["extra"] for line in losses] == [0.25, 0.25]
+    assert all("contrast" in line for line in losses)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToyOptimiser:
+    """Does nothing but shrink the weights."""
+
+    name: Literal["toy"] = "toy"
+    lr: float = setting(0.1, "learning rate", above=0)
+    weight_decay: float = setting(0.0, "weight decay", at_least=0)
+    head_lr_factor: float = setting(1.0, "rate of the heads", above=0)
+    decay_norms_and_biases: bool = setting(True, "for norms too")
+    schedule: Literal["poly", "cosine", "steps"] = setting("steps", "how the rate falls")
+    power: float = setting(0.9, "of poly", at_least=0)
+    by: float = setting(0.5, "what weights are multiplied by", above=0)
+
+
+class Shrink(Optimizer):
+    def __init__(self, groups, *, by):
+        super().__init__(groups, {"by": by})
+
+    def step(self, closure=None):
+        for group in self.param_groups:
+            with torch.no_grad():
+                torch._foreach_mul_(group["params"], group["by"])
+
+
+def test_an_optimiser_and_a_schedule_are_a_line_each(in_folder, monkeypatch) -> None:
+    add_to_config(monkeypatch, "optimiser", ToyOptimiser)
+    monkeypatch.setitem(OPTIMISERS, "toy", Shrink)
+    monkeypatch.setitem(SCHEDULES, "steps", lambda iteration, iterations: 1 / (1 + iteration))
+    words = ["--optimiser", "toy", "--optimiser.by", "0.5", *SMALL]
+    assert main(["train", "--out", "run", "--no-page", *words]) == 0
+    losses = [json.loads(line) for line in (in_folder / "run" / "losses.jsonl").read_text().splitlines()]
+    assert [line["lr"] for line in losses] == [0.1, 0.05]
+
+
+def test_a_change_of_colour_is_a_line(in_folder, monkeypatch) -> None:
+    calls = []
+
+    def black(images, generator):
+        calls.append(images.shape)
+        return images * 0
+
+    monkeypatch.setattr("recoseg.builders.methods.COLOURS", [*COLOURS, lambda augment: black])
+    assert main(["train", "--out", "run", "--no-page", *SMALL]) == 0
+    assert len(calls) == 2
