@@ -21,7 +21,6 @@ from recoseg.cli.network_pictures import (
 )
 from recoseg.cli.subcommands import Subcommand, added_subcommands
 from recoseg.errors import UserError
-from recoseg.runs.run_folder import run_names
 from recoseg.text import printable
 
 if TYPE_CHECKING:
@@ -111,7 +110,7 @@ def _draw_curves_of(arguments: argparse.Namespace, out: Path) -> None:
     through means of neighbours.
     """
     from recoseg.figures.line_charts import draw_curves
-    from recoseg.runs.run_folder import RunFolder
+    from recoseg.runs.run_folder import RunFolder, run_names
 
     folders = [RunFolder.open(Path(path)) for path in arguments.runs]
     metrics = [folder.read_metrics() for folder in folders]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recoseg.config.load import load
-from recoseg.config.method_settings import WARM_UP
-from recoseg.experiments.running.timing import STEPS, Pace, after_warm_up, seconds_of_step
+from recoseg.experiments.running.timing import STEPS, WARM_UP, Pace, after_warm_up, seconds_of_step
 from recoseg.runs.start import new_run
 
 SETTINGS = [
