@@ -3,7 +3,8 @@
     python benchmarks/same_numbers.py --against HEAD~1
 
 Every run is made by the same commands in both work trees: losses, scores, weights, splits and the settings
-that the run keeps must be equal. What only this version writes is named. For changes that move code about and shall change nothing else.
+that the run keeps must be equal; what only this version writes is named. For changes that move code about and
+shall change nothing else.
 """
 
 from __future__ import annotations
