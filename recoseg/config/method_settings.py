@@ -112,9 +112,15 @@ class ContrastSettings:
         at_least=0,
         at_most=1,
     )
-    queries: Literal["hard", "random", "easy"] = setting("hard", "which pixels are queries")
-    negatives: Literal["active", "uniform"] = setting(
-        "active", "negative classes by likeness to the query's, or all alike"
+    queries: Literal["hard", "random", "easy", "pixels"] = setting(
+        "hard",
+        "which pixels of each class are queries: hard, random or easy ones; or pixels, any in proportion to "
+        "how many a class has",
+    )
+    negatives: Literal["active", "uniform", "pixels"] = setting(
+        "active",
+        "negative classes by likeness to the query's (active) or all alike (uniform), or all their pixels "
+        "alike (pixels)",
     )
     keys: Literal["per_query", "shared"] = setting(
         "per_query", "negative keys of every query its own, or shared by a class: several times faster"

@@ -40,6 +40,7 @@ class Reference:
     has_positive: bool = True
     mean_of_directions: bool = False
     only_hard: bool = True
+    over_pixels: bool = False
     gradient_through_keys: bool = False
 
     def expectation(self) -> tuple[Tensor, Tensor]:
@@ -53,7 +54,7 @@ class Reference:
                 if LABELS[pixel] == query_class and (PROBABILITY[pixel] <= HARD_BELOW or not self.only_hard)
             ]
             if of_class:  # class 3 has no hard pixel: it is a negative only
-                losses.append(sum(of_class) / len(of_class))
+                losses += of_class if self.over_pixels else [sum(of_class) / len(of_class)]
         loss = sum(losses) / len(losses)
         return loss.detach(), torch.autograd.grad(loss, features)[0]
 
@@ -159,6 +160,8 @@ def test_the_bound_refuses_a_gradient_through_keys(samples: tuple[Tensor, Tensor
         ({"negatives": "uniform"}, replace(PLAIN, class_weight=torch.ones_like)),
         ({"graph_temperature": 0.5}, replace(PLAIN, class_weight=lambda x: torch.exp(x / 0.5))),
         ({"queries": "random"}, replace(PLAIN, only_hard=False)),
+        ({"queries": "pixels"}, replace(PLAIN, only_hard=False, over_pixels=True)),
+        ({"negatives": "pixels"}, replace(PLAIN, class_weight=torch.ones_like, by_class_size=True)),
     ],
 )
 def test_the_ablations_have_their_own_expectation(

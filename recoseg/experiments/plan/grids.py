@@ -64,9 +64,9 @@ VARIANTS = {
         for share in (2, 5, 10)
     },
     "random-random": _reco(
-        "random queries, random keys", {"contrast.queries": "random", "contrast.negatives": "uniform"}
+        "random queries, random keys", {"contrast.queries": "pixels", "contrast.negatives": "pixels"}
     ),
-    "active-random": _reco("active queries, random keys", {"contrast.negatives": "uniform"}),
+    "active-random": _reco("active queries, random keys", {"contrast.negatives": "pixels"}),
     "easy-active": _reco("easy queries, active keys", {"contrast.queries": "easy"}),
     "keys-per-query": _reco("keys of each query's own", {"contrast.keys": "per_query"}),
     "keys-shared": _reco("keys shared by a class", {"contrast.keys": "shared"}),

@@ -42,6 +42,7 @@ class ContrastPixels:
 QUERIES: dict[str, Callable[[Tensor, float], Tensor]] = {
     "hard": lambda own, hard_below: own <= hard_below,
     "random": lambda own, hard_below: torch.ones_like(own, dtype=torch.bool),
+    "pixels": lambda own, hard_below: torch.ones_like(own, dtype=torch.bool),
     "easy": lambda own, hard_below: own > hard_below,
 }
 
@@ -148,10 +149,12 @@ def _refuse_wrong_values(num_wrong: Tensor, pixels: ContrastPixels) -> None:
         )
 
 
-# How a query class rates the others, by the cosine (C, N) between the class means and a temperature.
-NEGATIVES: dict[str, Callable[[Tensor, float], Tensor]] = {
-    "active": lambda cosines, temperature: cosines / temperature,
-    "uniform": lambda cosines, temperature: torch.zeros_like(cosines),
+# How a query class rates the others: by the cosine (C, N) between the class means and a temperature; all
+# alike; or by their pixels (N,), so that all pixels of other classes are alike.
+NEGATIVES: dict[str, Callable[[Tensor, Tensor, float], Tensor]] = {
+    "active": lambda cosines, counts, temperature: cosines / temperature,
+    "uniform": lambda cosines, counts, temperature: torch.zeros_like(cosines),
+    "pixels": lambda cosines, counts, temperature: counts.to(cosines).log().expand_as(cosines),
 }
 
 

@@ -44,6 +44,10 @@ class RegionalContrast(nn.Module):
     Queries are hard up to the probability `hard_below`, as in the paper; or, with `hard_share`, the hardest
     share of each class's pixels, however hard these are. In a young network nearly all pixels are below 0.97.
 
+    For ablations, queries may be any pixels of each class (`random`), or any pixels whatever their class
+    (`pixels`), so that rare classes are seldom asked; and negative keys come from all other classes alike
+    (`uniform`), or from all pixels of other classes alike (`pixels`, Eq. 1 as it is written).
+
     It has no parameters and no state. Under `torch.distributed` class means are those of the global batch, so
     every process must call it in each step; queries and keys are a process's own pixels.
     """
@@ -56,8 +60,8 @@ class RegionalContrast(nn.Module):
         temperature: float = 0.5,
         hard_below: float = 0.97,
         hard_share: float | None = None,
-        queries: Literal["hard", "random", "easy"] = "hard",
-        negatives: Literal["active", "uniform"] = "active",
+        queries: Literal["hard", "random", "easy", "pixels"] = "hard",
+        negatives: Literal["active", "uniform", "pixels"] = "active",
         keys: Literal["per_query", "shared"] = "per_query",
         graph_temperature: float = 1.0,
     ) -> None:
@@ -77,8 +81,10 @@ class RegionalContrast(nn.Module):
             ("keys", keys, KEYS),
         ):
             lookup(table, choice, what=f"{name}=")
-        if negatives == "uniform" and graph_temperature != 1:
-            raise UserError(f"graph_temperature: got {graph_temperature}, no effect with negatives='uniform'")
+        if negatives != "active" and graph_temperature != 1:
+            raise UserError(
+                f"graph_temperature: got {graph_temperature}, no effect with negatives={negatives!r}"
+            )
         self.num_queries = num_queries
         self.num_keys = num_keys
         self.temperature = temperature
@@ -142,7 +148,11 @@ class RegionalContrast(nn.Module):
                 losses, ranked_first = self._compare(
                     features, regions, classes, means, generator, return_stats
                 )
-                loss = losses.mean()  # classes have equally many queries: the mean over both
+                if self.queries == "pixels":  # as often as a class is there, by weight instead of by number
+                    counts = regions.counts[classes.with_queries].to(losses)
+                    loss = losses.mean(1) @ (counts / counts.sum())
+                else:
+                    loss = losses.mean()  # classes have equally many queries: the mean over both
         if not return_stats:
             return loss
         return loss, contrast_stats(means, pixels, classes, ranked_first, self.hard_below, self.num_keys)
@@ -167,7 +177,8 @@ class RegionalContrast(nn.Module):
         query_pixels = choose_queries(regions, with_queries, self.num_queries)  # (C, Q)
         queries = unit_vectors(chosen_vectors(features, query_pixels))  # (C, Q, D)
 
-        scores = NEGATIVES[self.negatives](means.graph[with_queries][:, present], self.graph_temperature)
+        cosines, counts = means.graph[with_queries][:, present], regions.counts[present]
+        scores = NEGATIVES[self.negatives](cosines, counts, self.graph_temperature)
         probability = negative_distribution(scores, own=with_queries[:, None] == present)  # (C, N)
         sampler = KeySampler.of(probability, regions, present, generator)
         negatives = KEYS[self.keys](features.detach(), sampler, self.num_keys)
