@@ -115,7 +115,7 @@ def tensors(path: Path) -> dict[str, bytes]:
 
 
 def without_times(line: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in line.items() if "second" not in key and "memory" not in key}
+    return {key: value for key, value in line.items() if key not in ("seconds", "waited")}
 
 
 def command(tree: Path, place: Path, *words: str) -> None:
