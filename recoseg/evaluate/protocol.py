@@ -59,7 +59,6 @@ class Protocol:
             parts.append("scales " + " ".join(f"{scale:g}" for scale in self.scales))
         return ", ".join(parts)
 
-    @torch.inference_mode()
     def seen(
         self, model: nn.Module, images: Tensor, device: torch.device, *, num_classes: int
     ) -> tuple[Tensor, list[tuple[slice, slice, Tensor]]]:
@@ -68,23 +67,38 @@ class Protocol:
         These are of the parts that the images were shown in, by rows and columns, at the network's resolution
         or, where looks were blended, at every fourth pixel.
         """
+        logits: list[tuple[slice, slice, Tensor]] = []
+        return self.labels(model, images, device, num_classes=num_classes, logits=logits), logits
+
+    @torch.inference_mode()
+    def labels(
+        self,
+        model: nn.Module,
+        images: Tensor,
+        device: torch.device,
+        *,
+        num_classes: int,
+        logits: list[tuple[slice, slice, Tensor]] | None = None,
+    ) -> Tensor:
+        """The most likely class of each pixel of `images` (B, 3, H, W) uint8: (B, H, W) uint8.
+
+        `logits` takes those of `seen`; without it none are kept, however large the images.
+        """
         height, width = images.shape[2:]
         if self == WHOLE_IMAGE:  # no blend: there is no need for logits at the size of the images
             padded = at_least(as_float(images, device), SMALLEST_SIDE)
-            logits = model(padded).logits
-            found = enlarged_argmax(logits, padded.shape[2:])[:, :height, :width]
-            return found, [(slice(None), slice(None), crop_logits(logits, padded.shape[2:], (height, width)))]
+            coarse = model(padded).logits
+            if logits is not None:
+                own = crop_logits(coarse, padded.shape[2:], (height, width))
+                logits.append((slice(None), slice(None), own))
+            return enlarged_argmax(coarse, padded.shape[2:])[:, :height, :width]
         labels = torch.empty(len(images), height, width, dtype=torch.uint8, device=device)
-        parts = []
         for block in self.blocks(model, images, device, num_classes=num_classes):
             size = block.logits.shape[2:]
             labels[:, block.rows, block.columns] = enlarged_argmax(block.logits, size)
-            parts.append((block.rows, block.columns, _every_fourth(block.logits)))
-        return labels, parts
-
-    def labels(self, model: nn.Module, images: Tensor, device: torch.device, *, num_classes: int) -> Tensor:
-        """The most likely class of each pixel of `images` (B, 3, H, W) uint8: (B, H, W) uint8."""
-        return self.seen(model, images, device, num_classes=num_classes)[0]
+            if logits is not None:
+                logits.append((block.rows, block.columns, _every_fourth(block.logits)))
+        return labels
 
     @torch.inference_mode()
     def blocks(
