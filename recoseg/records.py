@@ -189,6 +189,11 @@ def inside(name: str, check: Any, value: Any) -> Any:
         raise WrongFieldError.of(str(name), error) from None
 
 
+def require_kind(name: str, value: Any, kind: Any) -> None:
+    """A rule may ask of a part that it is of a type."""
+    inside(name, _check_of(kind), value)
+
+
 def _items_of(make: Any, kinds: tuple[Any, ...]) -> _Check:
     """A list of any length, or a tuple: of as many as it names, or of any number with an ellipsis."""
     ones = [_check_of(kind) for kind in kinds if kind is not Ellipsis]

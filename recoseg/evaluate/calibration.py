@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 import torch
 
 from recoseg.distributed import sum_over_processes
 from recoseg.evaluate.loop import Seen
 from recoseg.losses.shrink_labels import shrink_labels
+from recoseg.records import Share
 from recoseg.text import percent
 from recoseg.types import IGNORE
 
 NUM_BINS = 15
+
+
+class _Result(TypedDict):
+    ece: Share | None
+    bins: list[list[float]]  # pixels, sum of their confidence, those that are right: each (15,)
 
 
 class Calibration:
@@ -23,6 +29,7 @@ class Calibration:
     """
 
     needs_embeddings = False
+    kind = _Result
 
     def __init__(self, num_classes: int, *, device: torch.device | str = "cpu") -> None:
         self.num_classes, self.device = num_classes, device

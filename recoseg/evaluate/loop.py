@@ -58,6 +58,8 @@ class Counter(TypingProtocol):
 class Metric(Counter, TypingProtocol):
     """A counter whose result is shown and kept beside the scores."""
 
+    kind: Any  # the type of its result, by which a file of it is checked
+
     def __init__(self, num_classes: int, *, device: torch.device | str = "cpu") -> None: ...
 
     def result(self) -> dict[str, Any]:

@@ -10,9 +10,10 @@ from typing import Annotated, Any, NotRequired, TypedDict
 
 import torch
 
+from recoseg.evaluate import METRICS
 from recoseg.evaluate.scores import BoundaryScores, Scores
 from recoseg.files import write_whole
-from recoseg.records import Count, Others, Share, read_record, require_lengths
+from recoseg.records import Count, Others, Share, read_record, require_kind, require_lengths
 
 _COUNTS = ("bands", "contours", "confusion")
 """The fields of BoundaryScores."""
@@ -68,6 +69,9 @@ def require_classes(plain: Mapping[str, Any], num_classes: int | None = None) ->
             require_lengths(f"boundary.{name}", boundary[name], classes)
         for name, rows in zip(_COUNTS, (3, 4, classes), strict=True):
             require_lengths(f"boundary.counts.{name}", boundary["counts"][name], rows, classes)
+    for name, result in plain.get("metrics", {}).items():
+        if name in METRICS:  # there may be others: of somebody's own
+            require_kind(f"metrics.{name}", result, METRICS[name].kind)
 
 
 def _require_named_classes(plain: Mapping[str, Any]) -> None:

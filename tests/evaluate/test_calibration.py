@@ -8,9 +8,12 @@ import math
 import pytest
 import torch
 
+from recoseg.errors import UserError
 from recoseg.evaluate import METRICS, Calibration
 from recoseg.evaluate.calibration import NUM_BINS
 from recoseg.evaluate.loop import Seen
+from recoseg.evaluate.scores import Scores
+from recoseg.evaluate.scores_file import Evaluation
 from recoseg.types import IGNORE
 
 ALL = (slice(None), slice(None))
@@ -54,10 +57,20 @@ def test_certainty_falls_into_the_last_bin() -> None:
     assert counter.result()["bins"][0] == [0] * (NUM_BINS - 1) + [1]
 
 
+@pytest.mark.parametrize("damage", [{}, {"ece": "much", "bins": []}, {"ece": 7.0, "bins": []}, {"ece": 0.1}])
+def test_a_damaged_result_is_named(tmp_path, damage) -> None:
+    scores = Scores(torch.eye(2, dtype=torch.int64), metrics={"calibration": damage})
+    evaluation = Evaluation(scores=scores, class_names=("a", "b"), about={})
+    evaluation.save(tmp_path / "scores.json")
+    with pytest.raises(UserError, match=r"scores\.json: metrics\.calibration\.(ece|bins) "):
+        Evaluation.load(tmp_path / "scores.json")
+
+
 class LargestLabel:
     """A toy metric: one file, and one line in METRICS."""
 
     needs_embeddings = False
+    kind = dict[str, int]
 
     def __init__(self, num_classes, *, device="cpu"):
         self.num_classes, self.largest = num_classes, 0
