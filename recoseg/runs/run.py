@@ -199,7 +199,7 @@ class Run:
         keys = "\n".join(self.val_keys)
         return {
             "format": _SURVEY_FORMAT,
-            "weights": digest(self.folder.weights),
+            "weights": digest(weights_file(self.folder, self.weights)),
             "dataset": self.dataset.fingerprint(),
             "subset": "val",
             "images": hashlib.sha256(keys.encode(errors="surrogateescape")).hexdigest(),
