@@ -75,6 +75,7 @@ class ToyOptimiser:
     decay_norms_and_biases: bool = setting(True, "for norms too")
     schedule: Literal["poly", "cosine", "steps"] = setting("steps", "how the rate falls")
     power: float = setting(0.9, "of poly", at_least=0)
+    drop: float = setting(0.5, "of steps", above=0)
     by: float = setting(0.5, "what weights are multiplied by", above=0)
 
 
@@ -91,7 +92,9 @@ class Shrink(Optimizer):
 def test_an_optimiser_and_a_schedule_are_a_line_each(in_folder, monkeypatch) -> None:
     add_to_config(monkeypatch, "optimiser", ToyOptimiser)
     monkeypatch.setitem(OPTIMISERS, "toy", Shrink)
-    monkeypatch.setitem(SCHEDULES, "steps", lambda iteration, iterations: 1 / (1 + iteration))
+    monkeypatch.setitem(
+        SCHEDULES, "steps", (lambda iteration, iterations, *, drop: drop**iteration, ("drop",))
+    )
     words = ["--optimiser", "toy", "--optimiser.by", "0.5", *SMALL]
     assert main(["train", "--out", "run", "--no-page", *words]) == 0
     losses = [json.loads(line) for line in (in_folder / "run" / "losses.jsonl").read_text().splitlines()]

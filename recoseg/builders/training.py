@@ -30,7 +30,6 @@ from recoseg.train.validation import Selection, hold_back
 
 MOST_WORKERS = 8
 _OF_GROUPS = ("lr", "weight_decay", "head_lr_factor", "decay_norms_and_biases")
-_OF_SCHEDULE = ("schedule", "power")
 _PIXEL_BYTES = 3 * 4 + 8  # of an image in float, and of its label
 
 
@@ -39,16 +38,21 @@ def build_optimiser(section: SGDOptimiser | AdamWOptimiser, model: nn.Module) ->
         raise UserError("optimiser.decay_norms_and_biases has no effect without optimiser.weight_decay")
     settings = keywords(section)
     groups = parameter_groups(model, **{name: settings.pop(name) for name in _OF_GROUPS})
-    own = {name: value for name, value in settings.items() if name not in _OF_SCHEDULE}
+    own = {name: value for name, value in settings.items() if name not in {"schedule", *_of_schedules()}}
     return OPTIMISERS[section.name](groups, **own)
 
 
 def build_schedule(section: SGDOptimiser | AdamWOptimiser) -> Schedule:
-    if section.schedule == "poly":
-        return partial(SCHEDULES["poly"], power=section.power)
-    if section.power != type(section)().power:
-        raise UserError(f"optimiser.power has no effect with optimiser.schedule {section.schedule}")
-    return SCHEDULES[section.schedule]
+    factor, own = SCHEDULES[section.schedule]
+    for name in _of_schedules() - set(own):
+        if getattr(section, name, None) != getattr(type(section)(), name, None):
+            raise UserError(f"optimiser.{name} has no effect with optimiser.schedule {section.schedule}")
+    return partial(factor, **{name: getattr(section, name) for name in own})
+
+
+def _of_schedules() -> set[str]:
+    """The settings that some schedule has."""
+    return {name for _, own in SCHEDULES.values() for name in own}
 
 
 def build_pace(config: RunConfig) -> Pace:

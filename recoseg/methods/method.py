@@ -65,9 +65,9 @@ class Method(nn.Module, ABC):
     ) -> StepOutput:
         """`draws`, a generator on the device, is for the contrast; `with_stats` asks for stats of it."""
         output = self.step(labelled, unlabelled, iteration=iteration, generator=generator)
-        if self.contrast is None:
-            return output
-        return self.contrast(output, draws, iteration=iteration, with_stats=with_stats)  # type: ignore[no-any-return]
+        if self.contrast is not None:
+            output = self.contrast(output, draws, iteration=iteration, with_stats=with_stats)
+        return output
 
     def supervised_loss(self, output: ModelOutput, labelled: Batch) -> Tensor:
         """Cross-entropy with a person's labels, the same in every method."""

@@ -42,8 +42,11 @@ def cosine(iteration: int, iterations: int) -> float:
     return (1 + math.cos(math.pi * iteration / iterations)) / 2
 
 
-SCHEDULES: dict[str, Callable[..., float]] = {"poly": poly, "cosine": cosine}
-"""`optimiser.schedule` -> the factor of every learning rate, by iteration, iterations and its settings."""
+SCHEDULES: dict[str, tuple[Callable[..., float], tuple[str, ...]]] = {
+    "poly": (poly, ("power",)),
+    "cosine": (cosine, ()),
+}
+"""`optimiser.schedule` -> the factor of every learning rate by iteration and iterations; and its settings."""
 
 
 def parameter_groups(
