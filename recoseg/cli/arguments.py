@@ -60,10 +60,11 @@ def data_settings(arguments: argparse.Namespace, options: Sequence[str]) -> list
     return [f"--data={place}" for place in named] + words
 
 
-def add_workers(parser: argparse.ArgumentParser) -> None:
+def add_workers(parser: argparse.ArgumentParser, what: str = "processes that read labels") -> None:
     default = min(os.cpu_count() or 1, 8)
-    text = f"processes that read labels (default {default})"
-    parser.add_argument("--workers", type=int, default=default, metavar="N", help=text)
+    parser.add_argument(
+        "--workers", type=int, default=default, metavar="N", help=f"{what} (default {default})"
+    )
 
 
 def require_writable(out: Path, *, force: bool, option: str = "--out") -> None:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recoseg.cli.arguments import require_workers
+from recoseg.cli.arguments import add_workers, require_workers
 from recoseg.cli.data_tables import show_problems
 from recoseg.text import percent_of_pixels, printable
 
@@ -28,7 +27,6 @@ SAVES_MEMORY = "fewer processes need less: --workers 1"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    default = min(os.cpu_count() or 1, 8)
     parser.add_argument("data", metavar="DATA", help="the folder to check")
     parser.add_argument(
         "--dataset",
@@ -36,13 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="what it holds, such as cityscapes (default folder)",
     )
-    parser.add_argument(
-        "--workers",
-        type=int,
-        default=default,
-        metavar="N",
-        help=f"processes that read files (default {default})",
-    )
+    add_workers(parser, "processes that read files")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -8,11 +8,10 @@ stopped. The exit code is 1 when a file had to be left out.
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recoseg.cli.arguments import require_workers
+from recoseg.cli.arguments import add_workers, require_workers
 from recoseg.errors import UserError
 from recoseg.text import printable
 
@@ -44,10 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--filter", default="area", metavar="NAME", help="for images: area (default) or antialias"
     )
     parser.add_argument("--format", default="png", metavar="NAME", help="of images: png (default) or jpg")
-    default = min(os.cpu_count() or 1, 8)
-    parser.add_argument(
-        "--workers", type=int, default=default, metavar="N", help=f"processes at work (default {default})"
-    )
+    add_workers(parser, "processes at work")
     parser.epilog = "The settings of a dataset, such as --data.split, are those of recoseg train --help."
 
 

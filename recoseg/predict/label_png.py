@@ -1,7 +1,7 @@
 """PNG files of labels and grey values, written band by band.
 
 Pillow's writer keeps Python's lock while it compresses, so that a network in another thread would wait for it
-at every layer; zlib does not (benchmarks/predict.py measures both).
+at every layer; zlib does not (benchmarks/own_pieces.py measures both).
 """
 
 from __future__ import annotations
