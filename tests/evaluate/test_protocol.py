@@ -164,3 +164,17 @@ def test_a_protocol_is_named(protocol, name) -> None:
 def test_settings_that_make_no_protocol_are_refused(settings, message) -> None:
     with pytest.raises(UserError, match=message):
         Protocol(**settings)
+
+
+def test_logits_cover_the_images_and_are_kept_only_if_wanted() -> None:
+    model, images = Strided(), photos(96, 128)
+    for protocol, count in ((WHOLE_IMAGE, 1), (Protocol(window=64, overlap=0.5), 2)):
+        labels, logits = protocol.seen(model, images, CPU, num_classes=3)
+        assert torch.equal(labels, protocol.labels(model, images, CPU, num_classes=3))
+        assert len(logits) == count
+        covered = torch.zeros(images.shape[2:])
+        for rows, columns, part in logits:
+            covered[rows, columns] += 1
+            height, width = covered[rows, columns].shape
+            assert part.shape[2:] == (height // 4, width // 4)
+        assert (covered == 1).all()

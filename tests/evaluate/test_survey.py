@@ -16,7 +16,7 @@ from recoseg.evaluate.survey import Survey, survey
 from recoseg.models.representation import with_representation
 from recoseg.runs import run as kept
 from recoseg.runs.run import Run, weights_about
-from recoseg.runs.run_folder import RunFolder
+from recoseg.runs.run_folder import RunFolder, save_weights
 from recoseg.types import IGNORE, ClassInfo
 
 CPU = torch.device("cpu")
@@ -128,14 +128,22 @@ def test_a_survey_is_made_once_as_long_as_weights_and_images_stay(folder, monkey
     run = Run.open(folder)
     with torch.no_grad():
         run.model.classifier[1].bias += 1
-    from recoseg.runs.run_folder import save_weights
-
     save_weights(folder.weights, run.model.state_dict(), weights_about(folder.weights))
     Run.open(folder).survey()
     config = folder.config.read_text()
     folder.config.write_text(config.replace("num_val: 2", "num_val: 1"))
     assert Run.open(folder).survey().num_images == 1
     assert len(calls) == 6
+
+
+def test_the_best_weights_have_a_survey_of_their_own(folder) -> None:
+    run = Run.open(folder)
+    last = run.survey().as_plain()
+    with torch.no_grad():
+        run.network.classifier[1].bias[3] += 100
+    save_weights(folder.best_weights, run.network.state_dict(), weights_about(folder.weights))
+    assert Run.open(folder, weights="best").survey().as_plain() != last
+    assert Run.open(folder).survey().as_plain() == last
 
 
 def test_a_folder_that_cannot_be_written_to_still_has_a_survey(folder, monkeypatch) -> None:
