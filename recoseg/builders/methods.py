@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,6 +15,8 @@ from recoseg.augment.mix import MIXES
 from recoseg.augment.strong import StrongView
 from recoseg.augment.weak import WeakView
 from recoseg.builders import keywords
+from recoseg.builders.models import build_starting_model
+from recoseg.builders.training import build_optimiser
 from recoseg.config.method_settings import ContrastSettings
 from recoseg.config.settings import RunConfig
 from recoseg.config.train_settings import AugmentSettings
@@ -50,9 +53,23 @@ def build_strong_view(augment: AugmentSettings, mix: str) -> StrongView:
 
 
 def build_method(
-    config: RunConfig, student: nn.Module, num_classes: int, *, class_weights: Tensor | None = None
+    config: RunConfig,
+    student: nn.Module,
+    num_classes: int,
+    *,
+    class_weights: Tensor | None = None,
+    resumed: bool = False,
 ) -> Method:
-    parts = MethodParts(num_classes, lambda mix: build_strong_view(config.augment, mix))
+    """`resumed` where a saved state will be put into it: then no weights need to be read."""
+    parts = MethodParts(
+        num_classes=num_classes,
+        strong_view=partial(build_strong_view, config.augment),
+        iterations=config.train.iterations,
+        another_network=lambda: build_starting_model(
+            config.model, num_classes, seed=seed_for(config.train.seed, "second network"), resumed=resumed
+        )[0],
+        optimiser=partial(build_optimiser, config.optimiser),
+    )
     settings = {**keywords(config.method), "class_weights": class_weights}
     with torch.random.fork_rng(devices=[]):  # for methods with networks of their own
         torch.manual_seed(seed_for(config.train.seed, "discriminator"))

@@ -23,6 +23,9 @@ class MethodParts:
 
     num_classes: int
     strong_view: Callable[[str], StrongView]  # by the name of a mix
+    iterations: int  # of the whole run
+    another_network: Callable[[], nn.Module]  # like the student, of other first weights, without features
+    optimiser: Callable[[nn.Module], Optimizer]  # like the student's, for a network of the method's own
 
 
 class Method(nn.Module, ABC):

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Self
+from typing import Any, Protocol, Self
 
 import torch
 from torch import Tensor, nn
 
 from recoseg.errors import UserError
+from recoseg.types import ModelOutput
+
+
+class Encoded(Protocol):
+    """What lies between an encoder and a decoder. Methods that disturb it change its maps."""
+
+    @property
+    def maps(self) -> tuple[Tensor, ...]:
+        """Each (B, C, h, w), or (B, N, C) of a transformer; from fine to deep."""
+        ...
+
+    def with_maps(self, maps: Sequence[Tensor]) -> Encoded:
+        """The same with other maps, of any number of images."""
+        ...
 
 
 class SegmentationNetwork(nn.Module):
@@ -19,6 +33,17 @@ class SegmentationNetwork(nn.Module):
     representation: nn.Module | None
     passes_are_apart = False
     """Whether several threads may run `forward` at once in eval mode: it leaves nothing in the network."""
+
+    def encode(self, images: Tensor) -> Encoded:
+        """The first half of `forward`: `decode(encode(images))` says the same as `forward(images)`."""
+        raise UserError(
+            f"{type(self).__name__} does not tell its encoder from its decoder, and this method works on "
+            "what lies between: give it methods encode and decode, or take another method"
+        )
+
+    def decode(self, encoded: Any) -> ModelOutput:
+        """What the network says of the images of which `encoded` was made."""
+        raise NotImplementedError(f"{type(self).__name__} has encode, and no decode")
 
     def inference(self) -> Self:
         """A copy in eval mode without the representation head: what the paper uses after training.

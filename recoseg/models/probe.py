@@ -166,6 +166,38 @@ def tapped(layer: nn.Module) -> Iterator[_Tap]:
         handle.remove()
 
 
+class _ReachedError(Exception):
+    """A layer has answered; the rest of the forward pass is not wanted."""
+
+
+def output_of(layer: nn.Module, network: nn.Module, images: Tensor) -> object:
+    """What the layer answers within the network's forward pass, which ends there."""
+    answers: list[object] = []
+
+    def stop(layer: nn.Module, arguments: tuple[object, ...], output: object) -> None:
+        answers.append(output)
+        raise _ReachedError
+
+    handle = layer.register_forward_hook(stop)
+    try:
+        network(images)
+    except _ReachedError:
+        return answers[0]
+    finally:
+        handle.remove()
+    raise UserError(f"{type(network).__name__} gave an answer without asking its {type(layer).__name__}")
+
+
+@contextmanager
+def answering(layer: nn.Module, output: object) -> Iterator[None]:
+    """Within it, the layer gives this output, whatever it is asked, and computes nothing."""
+    layer.forward = lambda *arguments, **named: output
+    try:
+        yield
+    finally:
+        del layer.forward
+
+
 def _first_of(arguments: Sequence[object], named: Mapping[str, object]) -> object:
     return next(iter((*arguments, *named.values())), None)
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from recoseg.errors import UserError
 from recoseg.models.layers import Normalise, convolved_head, initialise
 from recoseg.models.network import SegmentationNetwork, require_images
-from recoseg.models.probe import Place, find_place, tapped, undisturbed
+from recoseg.models.probe import Place, answering, find_place, output_of, tapped, undisturbed
 from recoseg.models.sizes import SizeRule, crop_features, crop_logits, find_size_rule
 from recoseg.types import ModelOutput
 
@@ -72,6 +74,31 @@ def _representation_head(inputs: int, outputs: int, *, finer: int) -> nn.Module:
     return nn.Sequential(nn.AvgPool2d(finer, ceil_mode=True), *head) if finer > 1 else head
 
 
+@dataclass(frozen=True)
+class WrappedEncoded:
+    """What the encoder of a foreign network gave, in whatever form it gives it."""
+
+    output: object
+    padded: Tensor  # (B, 3, H', W'): decoders ask for the size of the images
+    size: Sequence[int]  # of the images before they were padded
+
+    @property
+    def maps(self) -> tuple[Tensor, ...]:
+        return tuple(leaf for leaf in tree_flatten(self.output)[0] if _is_map(leaf))
+
+    def with_maps(self, maps: Sequence[Tensor]) -> WrappedEncoded:
+        leaves, form = tree_flatten(self.output)
+        changed = iter(maps)
+        output = tree_unflatten([next(changed) if _is_map(leaf) else leaf for leaf in leaves], form)
+        count = len(maps[0])
+        times = -(-count // len(self.padded))  # the images themselves are asked for their size alone
+        return replace(self, output=output, padded=self.padded.repeat(times, 1, 1, 1)[:count])
+
+
+def _is_map(leaf: object) -> bool:
+    return isinstance(leaf, Tensor) and leaf.is_floating_point() and leaf.ndim in (3, 4)
+
+
 class WithRepresentation(SegmentationNetwork):
     """What `with_representation` makes; logits and features keep the resolutions they have in the network."""
 
@@ -93,10 +120,28 @@ class WithRepresentation(SegmentationNetwork):
         self.network = network
         self.representation = representation
 
+    def encode(self, images: Tensor) -> WrappedEncoded:
+        require_images(images, smallest=1)
+        if self.encoder is None:
+            raise UserError(
+                f"{type(self.network).__name__} has no part named {', '.join(_ENCODER_NAMES[:-1])} or "
+                f"{_ENCODER_NAMES[-1]}, and this method works on what lies between encoder and decoder: take "
+                "another method"
+            )
+        padded = self.sizes.pad(self.normalise(images))
+        return WrappedEncoded(output_of(self.encoder, self.network, padded), padded, images.shape[2:])
+
+    def decode(self, encoded: WrappedEncoded) -> ModelOutput:
+        assert self.encoder is not None
+        with answering(self.encoder, encoded.output):
+            return self._answer(encoded.padded, encoded.size)
+
     def forward(self, images: Tensor) -> ModelOutput:
         require_images(images, smallest=1)
-        size = images.shape[2:]
-        padded = self.sizes.pad(self.normalise(images))  # (B, 3, H', W')
+        return self._answer(self.sizes.pad(self.normalise(images)), images.shape[2:])
+
+    def _answer(self, padded: Tensor, size: Sequence[int]) -> ModelOutput:
+        """What the network says of padded images (B, 3, H', W'), for the part of that `size`."""
         if self.representation is None or self.place is None:
             logits, features = logits_of(self.network(padded), self.num_classes), None
         else:

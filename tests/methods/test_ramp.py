@@ -28,3 +28,11 @@ def test_a_ramp_grows_in_equal_steps_and_ends_at_one() -> None:
 def test_a_negative_number_of_iterations_is_refused(name: str) -> None:
     with pytest.raises(UserError, match=f"{name} is a number of iterations, at least 0, got -1"):
         Ramp(**{name: -1})
+
+
+def test_a_sigmoid_ramp_grows_slowly_first() -> None:
+    ramp = Ramp(supervised_start=2, ramp=10, shape="sigmoid")
+    assert [ramp.weight(t) for t in (0, 1)] == [0, 0]
+    expected = [0.0067, 0.2865, 1, 1]  # exp(-5), exp(-5 / 4)
+    assert [ramp.weight(t) for t in (2, 7, 12, 99)] == pytest.approx(expected, abs=5e-5)
+    assert Ramp(shape="sigmoid").weight(0) == 1

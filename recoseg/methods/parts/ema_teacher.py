@@ -72,13 +72,24 @@ class Teacher(nn.Module):
                 counter.copy_(current)
 
     @torch.no_grad()
-    def pseudo_label(self, images: Tensor) -> PseudoLabels:
-        """(B, 3, H, W) -> the likeliest class of each pixel, (B, H, W), and its probability."""
+    def logits(self, images: Tensor) -> Tensor:
+        """(B, 3, H, W) -> (B, K, h, w) at the resolution of the network's decoder."""
         statistics = _by_batch(self.network) if self.by_batch else nullcontext()
         with without_features(self.network) as network, statistics:
-            logits = resize(network(images).logits.float(), images.shape[2:])  # (B, K, H, W)
-        highest, labels = logits.max(1)
-        return PseudoLabels(labels, (highest - logits.logsumexp(1)).exp_())
+            logits: Tensor = network(images).logits.float()
+        return logits
+
+    def pseudo_label(self, images: Tensor) -> PseudoLabels:
+        """(B, 3, H, W) -> the likeliest class of each pixel, (B, H, W), and its probability."""
+        return labels_of(self.logits(images), (images.shape[2], images.shape[3]))
+
+
+@torch.no_grad()
+def labels_of(logits: Tensor, size: tuple[int, int]) -> PseudoLabels:
+    """(B, K, h, w) -> the likeliest class of each of (H, W) pixels, and its probability."""
+    logits = resize(logits.float(), size)  # (B, K, H, W)
+    highest, labels = logits.max(1)
+    return PseudoLabels(labels, (highest - logits.logsumexp(1)).exp_())
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torch import Tensor, nn
@@ -15,6 +16,13 @@ from recoseg.models.layers import IMAGENET_MEAN, IMAGENET_STD
 class EncoderOutput:
     low: Tensor  # (B, low_channels, H/4, W/4)
     high: Tensor  # (B, high_channels, H/s, W/s) at output stride s
+
+    @property
+    def maps(self) -> tuple[Tensor, ...]:
+        return self.low, self.high
+
+    def with_maps(self, maps: Sequence[Tensor]) -> EncoderOutput:
+        return EncoderOutput(*maps)
 
 
 class Encoder(nn.Module, ABC):
