@@ -12,7 +12,7 @@ from pathlib import Path
 from recoseg.cli import main
 
 ORDER = [
-    "errors", "text", "files", "records", "kept_memory", "seeds", "read_ahead", "types",
+    "errors", "text", "files", "records", "score_names", "kept_memory", "seeds", "read_ahead", "types",
     "distributed", "data", "splits", "augment", "batches", "models", "losses", "methods", "evaluate",
     "predict", "export", "runs.run_folder", "train", "figures", "report", "config", "builders", "runs",
     "experiments", "cli", "__main__", "__init__",

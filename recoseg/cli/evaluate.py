@@ -10,7 +10,7 @@ import argparse
 import hashlib
 import json
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -235,26 +235,32 @@ def class_table(evaluation: Evaluation) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    scores, boundary = evaluation.scores, evaluation.scores.boundary
+    from recoseg.evaluate.scores_file import scores_as_plain
+    from recoseg.score_names import SCORE_NAMES
+
+    plain = scores_as_plain(evaluation.scores)
     columns = {
-        "IoU": (scores.iou.tolist(), scores.mean_iou),
-        "accuracy": (scores.class_accuracy.tolist(), scores.mean_accuracy),
+        name.title.replace(" ", "\n", 1): values
+        for name in SCORE_NAMES.values()
+        if (values := name.classes_in(plain)) is not None
     }
-    if boundary is not None:
-        columns["boundary\nIoU"] = (boundary.iou.tolist(), boundary.mean_iou)
-        columns["boundary\nF"] = (boundary.f_score.tolist(), boundary.mean_f_score)
-        columns["near\nIoU"] = (boundary.near.iou.tolist(), boundary.near.mean_iou)
     table = Table(box=Box(LINES), show_edge=False, header_style="bold", pad_edge=False)
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("class")
     for name in columns:
         table.add_column(name, justify="right", no_wrap=True)
     for number, name in enumerate(evaluation.class_names):
-        row = [hundredths(values[number]) for values, _ in columns.values()]
+        row = [hundredths(values[number]) for values in columns.values()]
         table.add_row(str(number), Text(printable(name), overflow="fold"), *row)
     table.add_section()
-    table.add_row("", "mean", *(hundredths(mean) for _, mean in columns.values()), style="bold")
+    table.add_row("", "mean", *(hundredths(_mean(values)) for values in columns.values()), style="bold")
     return table
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """Of the classes that have a score."""
+    present = [value for value in values if value is not None]
+    return sum(present) / len(present) if present else None
 
 
 def confused_pairs(scores: Scores, names: tuple[str, ...]) -> Table | None:

@@ -124,14 +124,17 @@ def _draw_curves_of(arguments: argparse.Namespace, out: Path) -> None:
 def _charts_of(metrics: Sequence[Log], losses: Sequence[Log]) -> list[Chart]:
     """Scores first, then the loss and, if there are several, its parts, then how well the contrast ranks."""
     from recoseg.figures.line_charts import Chart
+    from recoseg.score_names import SCORE_NAMES
     from recoseg.train.log_curves import curve, loss_parts, stats, thinned
 
     def chart(title: str, logs: Sequence[Log], name: str, *, percent: bool = False) -> Chart:
         return Chart(title, [thinned(curve(log, name)) for log in logs], percent=percent)
 
     return [
-        chart("Mean IoU", metrics, "mean_iou", percent=True),
-        chart("Pixel accuracy", metrics, "accuracy", percent=True),
+        *(
+            chart(name.overall_title, metrics, ".".join(name.overall), percent=True)
+            for name in (SCORE_NAMES["iou"], SCORE_NAMES["accuracy"])
+        ),
         chart("Loss", losses, "loss"),
         *(chart(f"Loss: {part}", losses, part) for part in loss_parts(losses)),
         chart(

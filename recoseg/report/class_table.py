@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from recoseg.report.markup import Markup, for_screen_readers, joined, legend, run_colour, tag
 from recoseg.report.run_view import RunView
+from recoseg.score_names import SCORE_NAMES
 from recoseg.text import hundredths
 
 _ABSENT = "absent, left out of the mean"
 _WAITING = "not evaluated yet"
 
-_Score = Callable[[RunView, int], float | None]
-
-_SCORES: dict[str, tuple[str, _Score]] = {
-    "iou": ("IoU, %", lambda run, index: run.class_score("iou", index)),
-    "accuracy": ("Accuracy, %", lambda run, index: run.class_score("class_accuracy", index)),
-    "boundary-iou": ("Boundary IoU, %", lambda run, index: run.class_score("iou", index, at_boundary=True)),
-    "boundary-f": ("Boundary F, %", lambda run, index: run.class_score("f_score", index, at_boundary=True)),
-}
-"""Sort key -> heading, and the score of a class in a run. The first is drawn as a bar."""
+_COLUMNS = ("iou", "accuracy", "boundary_iou", "boundary_f")
+"""Of `SCORE_NAMES`. The first is drawn as a bar."""
 
 
 def class_table(runs: Sequence[RunView]) -> Markup:
@@ -27,7 +21,9 @@ def class_table(runs: Sequence[RunView]) -> Markup:
     if not any(run.scores for run in runs):
         return tag("p", "No run has been evaluated yet.", class_="muted")
     scores = _scores_to_show(runs)
-    columns = {"class": "Class", "share": "Pixels, %"} | {key: _SCORES[key][0] for key in scores}
+    columns = {"class": "Class", "share": "Pixels, %"} | {
+        _sort_key(name): f"{SCORE_NAMES[name].title}, %" for name in scores
+    }
     heads = (
         tag("th", text, scope="col", data_key=key, class_=f"{key}-column") for key, text in columns.items()
     )
@@ -41,8 +37,11 @@ def class_table(runs: Sequence[RunView]) -> Markup:
 
 def _scores_to_show(runs: Sequence[RunView]) -> list[str]:
     """Those at boundaries only where some run has them."""
-    has_boundary = any(run.boundary for run in runs)
-    return [key for key in _SCORES if has_boundary or not key.startswith("boundary")]
+    return [name for name in _COLUMNS if any(run.class_scores(name) for run in runs)]
+
+
+def _sort_key(score: str) -> str:
+    return score.replace("_", "-")
 
 
 def _choice_of_run(runs: Sequence[RunView]) -> Markup:
@@ -63,18 +62,17 @@ def _class_row(index: int, runs: Sequence[RunView], scores: Sequence[str]) -> Ma
     name = tag("th", colour_box(classes.palette[index]), classes.names[index], scope="row")
     sort_by: dict[str, float | None] = {}
     cells = [tag("td", hundredths(share), class_="number share-column", data_label="Pixels")]
-    for key in scores:
-        heading, score = _SCORES[key]
-        values = [score(run, index) for run in runs]
-        sort_by |= _sort_values(key.replace("-", "_"), values)
-        if key == "iou":
+    for score in scores:
+        values = [run.class_score(score, index) for run in runs]
+        sort_by |= _sort_values(score, values)
+        if score == "iou":
             bars = (
                 _bar(run, number, values[number], alone=len(runs) == 1) for number, run in enumerate(runs)
             )
             cells.append(tag("td", *bars, class_="bars"))
         else:
             texts = (tag("div", hundredths(value)) for value in values)
-            cells.append(tag("td", *texts, class_="number", data_label=heading.removesuffix(", %")))
+            cells.append(tag("td", *texts, class_="number", data_label=SCORE_NAMES[score].title))
     return tag("tr", name, *cells, data_class=classes.names[index], data_share=share, **sort_by)
 
 

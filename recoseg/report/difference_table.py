@@ -11,13 +11,14 @@ from recoseg.evaluate.disagreement import BETTER, WORSE, difference
 from recoseg.report.class_table import colour_box
 from recoseg.report.markup import Markup, joined, run_heading, tag
 from recoseg.report.run_view import RunView
+from recoseg.score_names import SCORE_NAMES
 from recoseg.text import DASH, how_many, hundredths, percent, points
 from recoseg.types import IGNORE
 
 _COLUMNS = (
     ("class", "Class"),
     ("iou", "IoU, points"),
-    ("boundary", "Boundary IoU, points"),
+    ("boundary", f"{SCORE_NAMES['boundary_iou'].title}, points"),
     ("better", "Only this right, %"),
     ("worse", "Only first right, %"),
 )
@@ -84,7 +85,7 @@ def _row(
 ) -> Markup:
     """A class with its gain of IoU, whose bar is as long as it is a share of the `largest`."""
     classes = first.classes
-    boundary = _gain(*(each.class_score("iou", index, at_boundary=True) for each in (first, run)))
+    boundary = _gain(*(each.class_score("boundary_iou", index) for each in (first, run)))
     total = int(counts[index].sum())
     shares = [int(counts[index, kind]) / total if total else None for kind in (BETTER, WORSE)]
     numbers = [DASH if boundary is None else points(boundary), *map(hundredths, shares)]

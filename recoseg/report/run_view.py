@@ -17,6 +17,7 @@ from recoseg.evaluate.scores_file import scores_as_plain
 from recoseg.evaluate.survey import Survey
 from recoseg.models.network import without_features
 from recoseg.runs.run_folder import RunFolder
+from recoseg.score_names import SCORE_NAMES
 from recoseg.splits.label_split import LabelSplit
 from recoseg.types import ClassInfo
 
@@ -57,16 +58,14 @@ class RunView:
             return scores_as_plain(self.survey.scores)
         return self.metrics[-1] if self.metrics else None
 
-    def class_score(self, name: str, index: int, *, at_boundary: bool = False) -> float | None:
-        """Of class number `index`; None where it has none, or where nothing was evaluated."""
-        scores = self.boundary if at_boundary else self.scores
-        value: float | None = scores[name][index] if scores else None
-        return value
+    def class_scores(self, score: str) -> list[float | None] | None:
+        """One of `SCORE_NAMES` for each class; None where nobody counted it."""
+        return SCORE_NAMES[score].classes_in(self.scores or {})
 
-    @property
-    def boundary(self) -> dict[str, Any] | None:
-        """Scores where classes meet; None where nobody counted them."""
-        return self.scores.get("boundary") if self.scores else None
+    def class_score(self, score: str, index: int) -> float | None:
+        """Of class number `index`; None where it has none, or where nothing was evaluated."""
+        values = self.class_scores(score)
+        return values[index] if values else None
 
     @property
     def best(self) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from recoseg.evaluate import METRICS
 from recoseg.report.markup import Markup, joined, run_heading, tag
 from recoseg.report.run_view import RunView
+from recoseg.score_names import SCORE_NAMES
 from recoseg.text import DASH, count, how_many, percent, points
 
 
@@ -83,12 +84,10 @@ def _gain(number: int, runs: Sequence[RunView]) -> Markup:
 
 def _measures(run: RunView) -> list[tuple[str, str]]:
     """(what, how much), the most important first."""
-    scores, boundary = run.scores or {}, run.boundary or {}
+    scores = run.scores or {}
+    names = (SCORE_NAMES[name] for name in ("iou", "boundary_iou", "boundary_f", "accuracy"))
     return [
-        ("Mean IoU", percent(_mean_iou(run))),
-        ("Boundary IoU", percent(boundary.get("mean_iou"))),
-        ("Boundary F", percent(boundary.get("mean_f_score"))),
-        ("Pixel accuracy", percent(scores.get("accuracy"))),
+        *((name.overall_title, percent(name.overall_in(scores))) for name in names),
         *(
             METRICS[name].told(result)
             for name, result in scores.get("metrics", {}).items()

@@ -59,9 +59,9 @@ def test_the_scores_of_the_weights_count_more_than_the_log(folder):
     append_line(folder.metrics, {"iteration": 10, **METRICS})
     run = view(folder, survey=Survey(Scores(torch.tensor([[3]])), {}, 1))
     assert run.scores["mean_iou"] == 1
-    assert run.boundary is None
+    assert run.class_scores("boundary_iou") is None
     assert run.class_score("iou", 0) == 1
-    assert run.class_score("iou", 0, at_boundary=True) is None
+    assert run.class_score("boundary_iou", 0) is None
 
 
 def test_a_line_that_a_crash_cut_short_is_passed_over(folder):

@@ -14,6 +14,7 @@ from recoseg.experiments.plan.grids import ROWS, Grid
 from recoseg.experiments.tables.grid_table import heading
 from recoseg.experiments.tables.results import Result
 from recoseg.experiments.tables.table_formats import aligned, in_latex
+from recoseg.score_names import SCORE_NAMES
 from recoseg.text import DASH, listed, printable
 
 if TYPE_CHECKING:
@@ -21,15 +22,15 @@ if TYPE_CHECKING:
 
 
 _OTHERS: dict[str, Callable[[Result], float | None]] = {
-    "mean IoU": lambda result: result.mean_iou,
-    "pixel accuracy": lambda result: result.accuracy,
-    "Boundary IoU": lambda result: result.boundary_iou,
-    "boundary F-score": lambda result: result.boundary_f_score,
-    "calibration error": lambda result: result.calibration_error,
+    SCORE_NAMES["iou"].overall_title: lambda result: result.mean_iou,
+    SCORE_NAMES["accuracy"].overall_title: lambda result: result.accuracy,
+    SCORE_NAMES["boundary_iou"].overall_title: lambda result: result.boundary_iou,
+    SCORE_NAMES["boundary_f"].overall_title: lambda result: result.boundary_f_score,
+    "Calibration error": lambda result: result.calibration_error,
 }
 """What stands below the classes."""
 
-_LESS_IS_BETTER = ("calibration error",)
+_LESS_IS_BETTER = ("Calibration error",)
 
 
 @dataclass(frozen=True)

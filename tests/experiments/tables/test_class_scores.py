@@ -39,8 +39,8 @@ def test_means_are_over_the_seeds_that_all_methods_have(results) -> None:
     lines = dict(table.lines)
     assert lines["road_1"] == pytest.approx((85.0, 70.0))
     assert lines["pole"] == pytest.approx((10.0, 25.0))  # where a class is absent, the other seeds count
-    assert lines["mean IoU"] == pytest.approx((51.0, 53.0))
-    assert lines["pixel accuracy"] == pytest.approx((85.0, 70.0))
+    assert lines["Mean IoU"] == pytest.approx((51.0, 53.0))
+    assert lines["Pixel accuracy"] == pytest.approx((85.0, 70.0))
     assert lines["Boundary IoU"] == (None, None)
 
 
@@ -58,8 +58,8 @@ def test_no_common_seed_is_a_clear_line(results) -> None:
 def test_every_format_has_all_figures_and_the_best_in_bold(results) -> None:
     table = class_scores(GRID, COLUMN, results)
     text = markdown([table])
-    assert "| road_1           | **85.0** |            70.0 |" in text
-    assert "| Boundary IoU     |        – |               – |" in text
+    assert "| road_1         | **85.0** |            70.0 |" in text
+    assert "| Boundary IoU   |        – |               – |" in text
     assert "means over seeds 0 and 1, profile tiny" in text
     assert r"road\_1 & \textbf{85.0} & 70.0 \\" in latex([table])
     rows = list(csv.DictReader(StringIO(comma_separated([table]))))
@@ -68,7 +68,7 @@ def test_every_format_has_all_figures_and_the_best_in_bold(results) -> None:
     assert {**pole, "percent": "25.0", "seeds": "0 1"} in rows
     console = Console(width=80, record=True)
     console.print(terminal(table))
-    assert "road_1                 85.0              70.0" in console.export_text()
+    assert "road_1               85.0              70.0" in console.export_text()
 
 
 def test_a_class_may_be_called_anything(results) -> None:
