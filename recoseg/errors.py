@@ -9,6 +9,10 @@ class UserError(ValueError):
     """A mistake in what was given to us: the message says what was given, what is allowed, what to do."""
 
 
+class UsageError(UserError):
+    """A mistake in the words of a command: an option, command or setting that does not exist or fit."""
+
+
 _SHORTAGE = (
     "out of memory", "not enough memory", "allocate memory", "bad_alloc", "size calculation overflowed",
     "start new thread",

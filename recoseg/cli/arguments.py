@@ -15,7 +15,7 @@ from recoseg.text import did_you_mean, shortened
 if TYPE_CHECKING:
     from recoseg.data.file_dataset import FileDataset
 
-USAGE = "DATA [--dataset NAME] [--data.NAME VALUE ...]"
+USAGE = "DATA [--dataset NAME]"
 
 
 def open_dataset(name: str, root: str, settings: Sequence[str] = ()) -> FileDataset:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 SAVES_MEMORY = "fewer processes need less: --workers 1"
 
 
+EXAMPLES = ("recoseg check my_images",)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA", help="the folder to check")
     parser.add_argument(

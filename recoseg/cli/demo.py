@@ -22,12 +22,18 @@ CONTRAST = [
 ]  # fmt: skip
 
 
+EXAMPLES = (
+    "recoseg demo",
+    "recoseg demo --train.seed 1 --out runs/another",
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "recoseg demo [--out FOLDER] [--section.name VALUE ...]"
     parser.add_argument(
         "--out", metavar="FOLDER", help="the folder to make (default: runs/demo, runs/demo-2, ...)"
     )
-    parser.epilog = "The settings are those of the shipped config 'demo'; recoseg train --help explains them."
+    parser.epilog = "The settings are those of the config 'demo': recoseg train --help explains them."
 
 
 def run(arguments: argparse.Namespace) -> int:

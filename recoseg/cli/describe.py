@@ -36,6 +36,12 @@ SAVES_MEMORY = "fewer processes need less: --workers 1"
 _OPTIONS = ("--dataset", "--split", "--picture", "--image", "--force", "--workers")
 
 
+EXAMPLES = (
+    "recoseg describe my_images",
+    "recoseg describe my_images --split twenty.json",
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = f"recoseg describe {USAGE} [options]"
     add_dataset(parser)

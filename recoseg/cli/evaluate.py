@@ -37,8 +37,14 @@ MOST_LETTERS = 40  # of the data's name in that of a file
 _BOUNDARY_OPTIONS = ("dilation", "tolerance", "band")
 
 
+EXAMPLES = (
+    "recoseg evaluate runs/first",
+    "recoseg evaluate runs/first --subset test",
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "recoseg evaluate RUN [--subset NAME] [--data FOLDER] [--data.NAME VALUE ...] [options]"
+    parser.usage = "recoseg evaluate RUN [--subset NAME] [--data FOLDER] [options]"
     parser.add_argument("run_folder", metavar="RUN", help="the run folder")
     parser.add_argument("--subset", default="val", metavar="NAME", help="train, val (default) or test")
     parser.add_argument(

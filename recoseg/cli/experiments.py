@@ -31,6 +31,12 @@ if TYPE_CHECKING:
     from recoseg.experiments.plan.profiles import Profile
 
 
+EXAMPLES = (
+    "recoseg experiments list",
+    "recoseg experiments show camvid-20",
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     for _, subcommand, subparser in added_subcommands(parser, SUBCOMMANDS, metavar="COMMAND"):
         subcommand.add_arguments(subparser)
@@ -133,8 +139,19 @@ def _as_word(value: object) -> str:
 
 
 SUBCOMMANDS = {
-    "list": Subcommand(_list_grids),
-    "show": Subcommand(_show_runs, _add_show_arguments),
-    "run": Subcommand(run_grid, add_run_arguments),
-    "table": Subcommand(make_table, add_table_arguments),
+    "list": Subcommand(_list_grids, examples=["recoseg experiments list"]),
+    "show": Subcommand(
+        _show_runs, _add_show_arguments, ["recoseg experiments show camvid-20 --profile small"]
+    ),
+    "run": Subcommand(
+        run_grid,
+        add_run_arguments,
+        [
+            "recoseg experiments run scenes --profile tiny",
+            "recoseg experiments run camvid-20 --profile small --data data/camvid --seeds 0",
+        ],
+    ),
+    "table": Subcommand(
+        make_table, add_table_arguments, ["recoseg experiments table camvid-20 --profile small"]
+    ),
 }

@@ -23,6 +23,9 @@ _LARGEST_SIDE = 16_384
 SAVES_MEMORY = "a size of its own needs less: --size 256x256"
 
 
+EXAMPLES = ("recoseg export runs/first --format onnx",)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="RUN", help="a run folder")
     parser.add_argument("--format", choices=("onnx", "torch"), default="onnx", help="default: onnx")

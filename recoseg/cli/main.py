@@ -8,12 +8,14 @@ import importlib
 import io
 import os
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import ModuleType
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from recoseg.errors import UserError, is_shortage
+from recoseg.cli.subcommands import with_examples
+from recoseg.errors import UsageError, UserError, is_shortage
 from recoseg.kept_memory import keep_freed_memory
 from recoseg.text import did_you_mean, is_text, printable, shortened
 
@@ -31,10 +33,12 @@ COMMANDS = {
     "split": "recoseg.cli.split",
     "describe": "recoseg.cli.describe",
     "experiments": "recoseg.cli.experiments",
+    "completion": "recoseg.cli.completion",
 }
-"""name -> module: its docstring's first line is its help, and it has `add_arguments(parser)` and
-`run(arguments) -> exit code`. With `TAKES_SETTINGS` it takes settings of a run too; with `KEEPS_MEMORY` it
-does one step after another, which need the same memory; `SAVES_MEMORY` says what helps where that runs out.
+"""name -> module: its docstring's first line is its help, and it has `add_arguments(parser)`,
+`run(arguments) -> exit code`, and `EXAMPLES`, command lines for the end of its help. With `TAKES_SETTINGS` it
+takes settings of a run too; with `KEEPS_MEMORY` it does one step after another, which need the same memory;
+`SAVES_MEMORY` says what helps where that runs out.
 
 These modules import nothing heavy at their top, so that help answers at once.
 """
@@ -51,7 +55,29 @@ class _Parser(argparse.ArgumentParser):
     """argparse, with our one-line errors and no abbreviations of options."""
 
     def error(self, message: str) -> NoReturn:
-        raise UserError(f"{shortened(message, 300)}; see {self.prog} --help")
+        raise UsageError(f"{shortened(message, 300)}; see {self.prog} --help")
+
+
+class _HelpAction(argparse.Action):
+    """`--help`; of a command with settings also `--help SECTION` and `--help all`, which tell of these."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **others: Any) -> None:
+        super().__init__(option_strings, dest, nargs="?", default=argparse.SUPPRESS, metavar="SECTION",
+                         help="show this, or the settings of a section, or all")  # fmt: skip
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        from recoseg.config.help_text import SECTIONS, describe_settings
+
+        if values is None:
+            parser.print_help()
+        elif values == "all":
+            print(describe_settings())
+        elif values in SECTIONS:
+            print(describe_settings([values]))
+        else:
+            known = did_you_mean(values, [*SECTIONS, "all"])
+            raise UsageError(f"--help: unknown section {shortened(repr(values))}{known}")
+        parser.exit()
 
 
 class _Help(argparse.HelpFormatter):
@@ -63,7 +89,7 @@ class _Help(argparse.HelpFormatter):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code: 0 done, 1 the user's mistake, 130 interrupted."""
+    """Run one command; returns the exit code: 0 done, 1 failed, 2 words we do not know, 130 interrupted."""
     words = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
@@ -85,7 +111,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if debug or told is None:
             raise
         print(f"recoseg: {told}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, UsageError) else 1
 
 
 def _adapt_to_terminal() -> None:
@@ -113,6 +139,24 @@ def _dispatch(words: list[str], *, own_process: bool) -> int:
     for word in words:
         if not is_text(word):
             raise UserError(f"{word!r} is not UTF-8 text: rename what it names")
+    if words and not words[0].startswith("-") and words[0] not in COMMANDS:
+        raise UsageError(f"unknown command {words[0]!r}{did_you_mean(words[0], COMMANDS)}")
+    if words[:1] and words[0] in COMMANDS:
+        module = importlib.import_module(COMMANDS[words[0]])
+        _require_known_subcommand(words, getattr(module, "SUBCOMMANDS", {}))
+    parser = build_parser()
+    arguments, rest = parser.parse_known_args(words or ["--help"])
+    if rest and not arguments.takes_settings:
+        raise UsageError(f"unexpected argument {rest[0]!r}; see recoseg {words[0]} --help")
+    arguments.settings = rest
+    if own_process and arguments.keeps_memory:
+        keep_freed_memory()
+    code: int = arguments.run(arguments)
+    return code
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Of all commands."""
     parser = _Parser(
         prog="recoseg",
         description="Semantic segmentation from very few labels.",
@@ -122,40 +166,31 @@ def _dispatch(words: list[str], *, own_process: bool) -> int:
     )
     parser.add_argument("--version", action="version", version=version())
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
-    if words and not words[0].startswith("-") and words[0] not in COMMANDS:
-        raise UserError(f"unknown command {words[0]!r}{did_you_mean(words[0], COMMANDS)}")
     for name, path in COMMANDS.items():
         module = importlib.import_module(path)
-        if words[:1] == [name]:
-            _require_known_subcommand(words, getattr(module, "SUBCOMMANDS", {}))
-        about = summary(module)
+        about, has_settings = summary(module), getattr(module, "TAKES_SETTINGS", False)
         command = commands.add_parser(
             name,
             help=about,
-            description=about,
+            description=textwrap.fill(about, 78),
             allow_abbrev=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
+            add_help=not has_settings,
         )
+        if has_settings:
+            command.add_argument("-h", "--help", action=_HelpAction)
         module.add_arguments(command)
+        command.epilog = with_examples(command.epilog, module.EXAMPLES)
         command.set_defaults(
-            run=module.run,
-            takes_settings=getattr(module, "TAKES_SETTINGS", False),
-            keeps_memory=getattr(module, "KEEPS_MEMORY", False),
+            run=module.run, takes_settings=has_settings, keeps_memory=getattr(module, "KEEPS_MEMORY", False)
         )
-    arguments, rest = parser.parse_known_args(words)
-    if rest and not arguments.takes_settings:
-        raise UserError(f"unexpected argument {rest[0]!r}; see recoseg {words[0]} --help")
-    arguments.settings = rest
-    if own_process and arguments.keeps_memory:
-        keep_freed_memory()
-    code: int = arguments.run(arguments)
-    return code
+    return parser
 
 
 def _require_known_subcommand(words: Sequence[str], known: Mapping[str, object]) -> None:
     """A command may have commands of its own, in a table SUBCOMMANDS."""
     if known and len(words) > 1 and not words[1].startswith("-") and words[1] not in known:
-        raise UserError(f"unknown {words[0]} {words[1]!r}{did_you_mean(words[1], known)}")
+        raise UsageError(f"unknown {words[0]} {words[1]!r}{did_you_mean(words[1], known)}")
 
 
 def summary(module: ModuleType) -> str:

@@ -38,6 +38,12 @@ class _PictureKind(Subcommand):
     beside: tuple[str, ...] = ()
 
 
+EXAMPLES = (
+    "recoseg picture relations runs/first",
+    "recoseg picture curves runs/first runs/second",
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, kind, subparser in added_subcommands(parser, SUBCOMMANDS, metavar="KIND"):
         subparser.add_argument("runs", metavar="RUN", nargs="+", help="run folders")
@@ -147,9 +153,16 @@ def _charts_of(metrics: Sequence[Log], losses: Sequence[Log]) -> list[Chart]:
 
 
 SUBCOMMANDS = {
-    "relations": _PictureKind(draw_relations_of, add_relations_arguments, beside=(".json",)),
-    "queries": _PictureKind(draw_queries_of, add_queries_arguments),
-    "predictions": _PictureKind(draw_predictions_of, add_predictions_arguments),
-    "labels": _PictureKind(_draw_labels_of, _add_labels_arguments),
-    "curves": _PictureKind(_draw_curves_of),
+    "relations": _PictureKind(
+        draw_relations_of,
+        add_relations_arguments,
+        ["recoseg picture relations runs/first runs/second"],
+        beside=(".json",),
+    ),
+    "queries": _PictureKind(draw_queries_of, add_queries_arguments, ["recoseg picture queries runs/first"]),
+    "predictions": _PictureKind(
+        draw_predictions_of, add_predictions_arguments, ["recoseg picture predictions runs/first runs/second"]
+    ),
+    "labels": _PictureKind(_draw_labels_of, _add_labels_arguments, ["recoseg picture labels runs/first"]),
+    "curves": _PictureKind(_draw_curves_of, examples=["recoseg picture curves runs/first runs/second"]),
 }

@@ -39,6 +39,12 @@ SECONDS_BETWEEN_LINES = 5.0
 SAVES_MEMORY = "large images need less in parts: --window 512; --resume goes on with those that are left"
 
 
+EXAMPLES = (
+    "recoseg predict runs/first photos -o masks",
+    "recoseg predict runs/first photos/*.jpg -o masks --confidence",
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (__doc__ or "").partition("\n\n")[2]
     parser.add_argument("run_folder", metavar="RUN", help="a run folder")

@@ -25,10 +25,11 @@ TAKES_SETTINGS = True
 SAVES_MEMORY = "fewer processes need less: --workers 1; the same command goes on"
 
 
+EXAMPLES = ("recoseg prepare cityscapes downloads/cityscapes data/small --scale 0.25",)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.usage = (
-        "recoseg prepare DATASET SRC DST [--height H --width W | --scale S] [--data.name VALUE ...]"
-    )
+    parser.usage = "recoseg prepare DATASET SRC DST [--scale S] [options]"
     parser.add_argument("dataset", metavar="DATASET", help="such as cityscapes; folder for your own images")
     parser.add_argument(
         "source",
@@ -44,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--format", default="png", metavar="NAME", help="of images: png (default) or jpg")
     add_workers(parser, "processes at work")
-    parser.epilog = "The settings of a dataset, such as --data.split, are those of recoseg train --help."
+    parser.epilog = "The settings of a dataset, such as --data.split: recoseg train --help data."
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -18,6 +18,12 @@ KEEPS_MEMORY = True
 SAVES_MEMORY = "fewer pictures need less: --pictures 1"
 
 
+EXAMPLES = (
+    "recoseg report runs/first",
+    "recoseg report runs/first runs/second --out compared.html",
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="+", help="run folders")
     parser.add_argument(

@@ -37,6 +37,12 @@ _METAVARS = {
 }  # fmt: skip
 
 
+EXAMPLES = (
+    "recoseg split my_images --labels 20 --out twenty.json",
+    "recoseg split --dataset cityscapes data/cityscapes --labels 20 --out 20.json",
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the config's section `split`, by their own names."""
     parser.usage = f"recoseg split {USAGE} --out FILE [options]"

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 _HEADINGS = ("run", "state", "iterations", "mean IoU", "best", "loss", "left")
 
 
+EXAMPLES = (
+    "recoseg status runs",
+    "recoseg status runs/first",
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "runs", metavar="RUN", nargs="*", help="run folders, or folders of them (default: runs)"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import cleandoc
 from textwrap import fill
@@ -20,6 +20,13 @@ class Subcommand:
 
     run: Callable[..., Any]
     add_arguments: Callable[[argparse.ArgumentParser], None] = _none
+    examples: Sequence[str] = ()
+
+
+def with_examples(epilog: str | None, examples: Sequence[str]) -> str:
+    """What stands at the end of a command's help."""
+    lines = "\n".join(["examples:", *(f"  {example}" for example in examples)])
+    return f"{epilog}\n\n{lines}" if epilog else lines
 
 
 _Kind = TypeVar("_Kind", bound=Subcommand)
@@ -38,5 +45,6 @@ def added_subcommands(
             description="\n\n".join(fill(part, 78) for part in text.split("\n\n")),
             allow_abbrev=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
+            epilog=with_examples(None, subcommand.examples),
         )
         yield name, subcommand, subparser

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_type_hints
 
 from recoseg.errors import UserError
 from recoseg.text import printable
@@ -18,18 +19,39 @@ KEEPS_MEMORY = True
 SAVES_MEMORY = (
     "smaller steps, crops and networks need less: --train.labelled_per_step, --augment.crop, --train.cache_gb"
 )
-_ABOUT_SETTINGS = """\
-settings, in the config file or as --section.name VALUE. Where a section has
-several kinds, its name alone chooses one: --data, --model, --method, --optimiser
-or --contrast NAME; --data also takes a folder.
+_SETTINGS = """\
+the settings that most people need:
+  --data FOLDER            your images, or the name of a dataset
+  --split.labels N         use N of the labelled images
+  --method NAME            {methods}
+  --contrast reco          regional contrast on top; --contrast none
+  --train.iterations N     how long
+  --train.labelled_per_step N, --augment.crop HxW
+                           how many crops a step has, and how large they are
+  --model.encoder NAME, --model.pretrained imagenet
+                           the network, and published weights to start from
+  --optimiser.lr RATE      how fast it learns
+  --train.seed N           everything random follows from it
 
-"""
+Any other setting of a config is --section.name VALUE too:
+  recoseg train --help SECTION, one of {sections};
+  recoseg train --help all"""
+
+
+EXAMPLES = (
+    "recoseg train --config own_images --data my_images --out runs/first",
+    "recoseg train --config own_images --data my_images --method mean_teacher \\\n"
+    "      --contrast reco --out runs/second",
+    "recoseg train --resume runs/first",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from recoseg.config.help_text import describe_settings
+    from recoseg.config.help_text import SECTIONS
+    from recoseg.config.parse import members
+    from recoseg.config.settings import RunConfig
 
-    parser.usage = "recoseg train [--config FILE] [--data FOLDER] [--out RUN] [--section.name VALUE ...]"
+    parser.usage = "recoseg train [--config FILE] [--data FOLDER] [--out RUN] [settings]"
     parser.add_argument(
         "--config", metavar="FILE", help="a YAML file of settings, or the name of a shipped one"
     )
@@ -38,7 +60,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-page", action="store_true", help="leave out the page, which recoseg report writes at any time"
     )
-    parser.epilog = _ABOUT_SETTINGS + describe_settings()
+    methods = textwrap.wrap(", ".join(members(get_type_hints(RunConfig)["method"])), 52)
+    parser.epilog = _SETTINGS.format(
+        methods=f"\n{27 * ' '}".join(methods),
+        sections=textwrap.fill(", ".join(SECTIONS), 44, subsequent_indent="    "),
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -11,12 +11,16 @@ from recoseg.config.parse import members
 from recoseg.config.settings import RunConfig
 from recoseg.text import listed
 
+SECTIONS = tuple(section.name for section in fields(RunConfig))
 
-def describe_settings(width: int = 80) -> str:
-    """Every setting with its default and meaning, a paragraph a section."""
+
+def describe_settings(sections: Collection[str] = SECTIONS, width: int = 80) -> str:
+    """The settings of those sections with their defaults and meanings, a paragraph a section."""
     lines: list[str] = []
     hints = get_type_hints(RunConfig)
     for section in fields(RunConfig):
+        if section.name not in sections:
+            continue
         options = members(hints[section.name])
         if not options:
             lines += ["", f"{section.name}: {hints[section.name].__doc__}"]

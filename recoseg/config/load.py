@@ -12,7 +12,7 @@ import yaml
 
 from recoseg.config.parse import NONE_WORDS, is_nothing, members, parse, section_mapping
 from recoseg.config.settings import RunConfig, filled
-from recoseg.errors import UserError
+from recoseg.errors import UsageError, UserError
 from recoseg.files import regular
 from recoseg.text import did_you_mean, shortened
 
@@ -24,7 +24,14 @@ SHIPPED = [PACKAGE / "configs", PACKAGE.parent / "configs"]
 def load(path: str | Path | None = None, overrides: Sequence[str] = ()) -> RunConfig:
     """The config of a run: defaults, then the YAML file, then overrides such as `--train.seed 3`."""
     values = read_yaml(find_config(path)) if path is not None else {}
-    return from_plain(merge(values, _read_overrides(overrides)))
+    words = _read_overrides(overrides)
+    try:
+        return from_plain(merge(values, words))
+    except UserError as error:
+        if not words:
+            raise
+        from_plain(values)  # a mistake in the file is told as such
+        raise UsageError(str(error)) from None
 
 
 def from_plain(values: Mapping[str, object]) -> RunConfig:
@@ -87,13 +94,13 @@ def _read_overrides(words: Sequence[str]) -> dict[str, object]:
     while remaining:
         word = remaining.pop(0)
         if not word.startswith("--"):
-            raise UserError(
+            raise UsageError(
                 f"unexpected argument {shortened(repr(word))}; settings are given as --section.name value"
             )
         name, equals, text = word[2:].partition("=")
         if not equals:
             if not remaining or remaining[0].startswith("--"):
-                raise UserError(f"--{name} needs a value")
+                raise UsageError(f"--{name} needs a value")
             text = remaining.pop(0)
         values = merge(values, nested(name.replace("-", "_").split("."), text))
     return values

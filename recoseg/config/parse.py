@@ -125,8 +125,23 @@ def _parse_section(kind: Any, value: object, path: str) -> Any:
     return kind(**parsed)
 
 
+_WORDS_OF_OTHERS = {
+    "epochs": "train.iterations, a number of steps",
+    "steps": "train.iterations",
+    "batch_size": "train.labelled_per_step",
+    "learning_rate": "optimiser.lr",
+    "gpus": "torchrun --nproc_per_node N -m recoseg train ..., which trains on N of them",
+    "num_workers": "train.workers",
+    "backbone": "model.encoder",
+    "crop_size": "augment.crop",
+}
+"""What people call a thing elsewhere -> what it is here."""
+
+
 def _unknown_setting(kind: Any, key: str, path: str) -> str:
     dotted = shortened(f"{path}.{key}" if path else key)
+    if key in _WORDS_OF_OTHERS:
+        return f"unknown setting {dotted!r}; here that is {_WORDS_OF_OTHERS[key]}"
     owner = f" of {path} {kind.name!r}" if path and hasattr(kind, "name") else ""
     # `--lr` is better answered by `optimiser.lr` than by the nearest section's name.
     elsewhere = [name for name in setting_names(kind) if name.split(".")[-1] == key]

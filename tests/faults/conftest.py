@@ -154,7 +154,7 @@ def refused(world, capsys) -> Callable[[Plant, str, str], str]:
         capsys.readouterr()
         code = main(words.split())
         errors = [line for line in capsys.readouterr().err.splitlines() if line]
-        assert code == 1, errors
+        assert code in (1, 2), errors
         assert len(errors) == 1, errors
         assert errors[0].startswith("recoseg: ")
         assert says in errors[0]
@@ -190,7 +190,7 @@ def told(world, capsys) -> Callable[[Plant, str, str], str]:
         code = main(words.split())
         captured = capsys.readouterr()
         printed = " ".join((captured.out + captured.err).split())
-        assert code == 1, printed
+        assert code in (1, 2), printed
         assert not captured.err.startswith("recoseg: "), captured.err
         assert says in printed
         return printed
