@@ -34,9 +34,9 @@ from recoseg.runs.run_folder import RunFolder
 from recoseg.runs.start import build_trainer
 from recoseg.seeds import numpy_generator
 from recoseg.splits.label_split import LabelSplit
-from recoseg.train.log import RunLog
-from recoseg.train.optimisers import set_learning_rate
-from recoseg.train.trainer import Trainer
+from recoseg.training.log import RunLog
+from recoseg.training.optimisers import set_learning_rate
+from recoseg.training.trainer import Trainer
 from recoseg.types import ClassInfo
 
 NUM_CLASSES = 19

@@ -32,7 +32,7 @@ from torch import Tensor
 
 from recoseg.data.dataset import Dataset
 from recoseg.errors import UserError
-from recoseg.train.precision import require_sixteen_bits
+from recoseg.training.precision import require_sixteen_bits
 from recoseg.types import ClassInfo
 
 # What processes of other folders measure of coverage lies where it is looked for.

@@ -15,7 +15,7 @@ from recoseg.cli.main import main
 from recoseg.config import settings
 from recoseg.config.setting import setting
 from recoseg.methods import METHODS, Method
-from recoseg.train.optimisers import OPTIMISERS, SCHEDULES
+from recoseg.training.optimisers import OPTIMISERS, SCHEDULES
 
 SMALL = [
     "--data.height=32", "--data.width=32", "--data.num-train=4", "--data.num-val=2", "--augment.crop=32",

@@ -14,7 +14,7 @@ from recoseg.cli import main
 ORDER = [
     "errors", "text", "files", "records", "score_names", "kept_memory", "seeds", "read_ahead", "types",
     "distributed", "data", "splits", "augment", "batches", "models", "losses", "methods", "evaluate",
-    "predict", "export", "runs.run_folder", "train", "figures", "report", "config", "builders", "runs",
+    "predict", "export", "runs.run_folder", "training", "figures", "report", "config", "builders", "runs",
     "experiments", "cli", "__main__", "__init__",
 ]  # fmt: skip
 """Parts, and one module: the loop writes into a run's folder, while opening a run takes all that is below."""
@@ -25,7 +25,14 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 COMMANDS = {path.rpartition(".")[2] for path in main.COMMANDS.values()}
 MOST_LINES = 400
-MOVERS = {"batches", "train", "evaluate", "predict", "runs", "losses"}  # losses: what was counted on the host
+MOVERS = {
+    "batches",
+    "training",
+    "evaluate",
+    "predict",
+    "runs",
+    "losses",
+}  # losses: what was counted on the host
 
 
 def module_of(path: Path) -> str:

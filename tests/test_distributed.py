@@ -14,7 +14,7 @@ from torch import Tensor
 
 from recoseg.distributed import is_running, mean_over_processes, rank, sum_over_processes, world_size
 from recoseg.losses.cross_entropy import confident_cross_entropy, pixel_cross_entropy
-from recoseg.train.log import mean_stats
+from recoseg.training.log import mean_stats
 from recoseg.types import IGNORE, PseudoLabels, StepOutput
 
 # How many of its 12 pixels each process has labels of.

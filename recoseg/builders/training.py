@@ -23,10 +23,10 @@ from recoseg.errors import UserError
 from recoseg.losses.cross_entropy import root_inverse_frequency
 from recoseg.methods.method import Method
 from recoseg.splits.label_split import LabelSplit, VisibleLabels
-from recoseg.train.early_end import machine_bytes
-from recoseg.train.optimisers import OPTIMISERS, SCHEDULES, Schedule, parameter_groups
-from recoseg.train.trainer import Pace
-from recoseg.train.validation import Selection, hold_back
+from recoseg.training.early_end import machine_bytes
+from recoseg.training.optimisers import OPTIMISERS, SCHEDULES, Schedule, parameter_groups
+from recoseg.training.trainer import Pace
+from recoseg.training.validation import Selection, hold_back
 
 MOST_WORKERS = 8
 _OF_GROUPS = ("lr", "weight_decay", "head_lr_factor", "decay_norms_and_biases")
@@ -135,8 +135,9 @@ def _unlabelled_keys(split: LabelSplit, labelled: list[str], method: str) -> lis
     keys = [*split.unlabelled, *(labelled if split.pixels is not None else ())]
     if not keys:
         raise UserError(
-            f"method {method} learns from unlabelled images too, and this split has none: every training "
-            "image is labelled. Use fewer labels (split.labels 20), or method supervised"
+            f"method {method} learns from unlabelled images too, and this split has none: all "
+            f"{len(labelled)} training images are labelled. Add images without masks to images/, leave "
+            f"some labels unseen (--split.labels {max(1, len(labelled) // 2)}), or take method supervised"
         )
     return keys
 

@@ -25,7 +25,7 @@ from recoseg.text import printable
 
 if TYPE_CHECKING:
     from recoseg.figures.line_charts import Chart
-    from recoseg.train.log_curves import Log
+    from recoseg.training.log_curves import Log
 
 KEEPS_MEMORY = True
 SAVES_MEMORY = "fewer or smaller images, and runs one by one, need less"
@@ -131,7 +131,7 @@ def _charts_of(metrics: Sequence[Log], losses: Sequence[Log]) -> list[Chart]:
     """Scores first, then the loss and, if there are several, its parts, then how well the contrast ranks."""
     from recoseg.figures.line_charts import Chart
     from recoseg.score_names import SCORE_NAMES
-    from recoseg.train.log_curves import curve, loss_parts, stats, thinned
+    from recoseg.training.log_curves import curve, loss_parts, stats, thinned
 
     def chart(title: str, logs: Sequence[Log], name: str, *, percent: bool = False) -> Chart:
         return Chart(title, [thinned(curve(log, name)) for log in logs], percent=percent)

@@ -78,7 +78,7 @@ def status(folder: RunFolder) -> tuple[str, ...]:
     """One row of the table."""
     from recoseg.config import load
     from recoseg.text import DASH, percent
-    from recoseg.train.log import clock
+    from recoseg.training.log import clock
 
     total = load(folder.config).train.iterations
     losses, metrics = folder.read_losses(), folder.read_metrics()

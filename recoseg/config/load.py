@@ -28,10 +28,31 @@ def load(path: str | Path | None = None, overrides: Sequence[str] = ()) -> RunCo
     try:
         return from_plain(merge(values, words))
     except UserError as error:
-        if not words:
+        if _mistake_in(values) == str(error):
             raise
-        from_plain(values)  # a mistake in the file is told as such
         raise UsageError(str(error)) from None
+
+
+def load_own_images(overrides: Sequence[str]) -> RunConfig:
+    """The shipped config for a folder of one's own; a section of it that the words do not fit is left out."""
+    words = _read_overrides(overrides)
+    values = read_yaml(find_config("own_images"))
+    for name in values.keys() & words.keys():
+        if _mistake_in(merge({name: values[name]}, {name: words[name]})) and not _mistake_in(
+            {name: words[name]}
+        ):
+            del values[name]
+    if "model" not in values:
+        values.pop("optimiser", None)  # its rates are those of that network
+    return from_plain(merge(values, words))
+
+
+def _mistake_in(values: Mapping[str, object]) -> str | None:
+    try:
+        from_plain(values)
+        return None
+    except UserError as error:
+        return str(error)
 
 
 def from_plain(values: Mapping[str, object]) -> RunConfig:

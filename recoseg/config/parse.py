@@ -121,7 +121,8 @@ def _parse_section(kind: Any, value: object, path: str) -> Any:
         if name in mapping:
             parsed[name] = checked(declared, parse(hints[name], mapping[name], dotted), dotted)
         elif declared.default is MISSING and declared.default_factory is MISSING:
-            raise UserError(f"{dotted} must be given: {declared.metadata['help']}")
+            given = " (--data FOLDER)" if dotted == "data.root" else ""
+            raise UserError(f"{dotted} must be given{given}: {declared.metadata['help']}")
     return kind(**parsed)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recoseg.figures.sheet import INK, MUTED, Heading, Sheet, sheet, shortened, text_width
-from recoseg.train.log_curves import Point
+from recoseg.training.log_curves import Point
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

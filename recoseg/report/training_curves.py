@@ -15,7 +15,7 @@ from itertools import pairwise
 from recoseg.report.markup import Markup, legend, run_colour, tag
 from recoseg.report.run_view import RunView
 from recoseg.text import count, percent, plain
-from recoseg.train.log_curves import Point, curve, loss_parts, stats, thinned
+from recoseg.training.log_curves import Point, curve, loss_parts, stats, thinned
 
 _CHANCE_LEVEL = "contrast_chance_level"
 _SHARES = {

@@ -21,12 +21,12 @@ from recoseg.types import require_same_classes
 
 NUM_PICTURES = 6
 
-_ProgressOf = Callable[[str, str], AbstractContextManager[Progress | None]]
+ProgressOf = Callable[[str, str], AbstractContextManager[Progress | None]]
 """What is being done, and what was done -> what to call with images done and images in all."""
 
 
 @contextmanager
-def _no_progress(doing: str, did: str) -> Iterator[None]:
+def no_progress(doing: str, did: str) -> Iterator[None]:
     yield None
 
 
@@ -36,7 +36,7 @@ def write_report(
     *,
     title: str | None = None,
     num_pictures: int = NUM_PICTURES,
-    progress_of: _ProgressOf = _no_progress,
+    progress_of: ProgressOf = no_progress,
     trust: bool = False,
 ) -> Path:
     """The page about these run folders; returns where it is. `progress_of` tells how far it is.
@@ -67,7 +67,7 @@ def _view(
     name: str,
     shown: Dataset,
     keys: Sequence[str],
-    progress_of: _ProgressOf,
+    progress_of: ProgressOf,
     *,
     trust: bool,
 ) -> RunView:

@@ -20,6 +20,7 @@ from torch import nn
 from recoseg.builders.data import build_dataset, val_keys
 from recoseg.builders.models import build_model, feature_channels
 from recoseg.builders.training import choose_device
+from recoseg.config.help_text import describe_method
 from recoseg.config.load import load as load_config
 from recoseg.config.model_settings import FactoryModel
 from recoseg.config.settings import RunConfig
@@ -31,6 +32,7 @@ from recoseg.evaluate import METRICS
 from recoseg.evaluate.boundary import BoundaryRule
 from recoseg.evaluate.loop import evaluate
 from recoseg.evaluate.protocol import Protocol
+from recoseg.evaluate.scores import Scores
 from recoseg.evaluate.scores_file import Evaluation
 from recoseg.evaluate.survey import Survey, SurveyFile, require_survey_of, survey
 from recoseg.files import digest, write_whole
@@ -39,7 +41,7 @@ from recoseg.models.weights import load_weights
 from recoseg.predict.predictor import OVERLAP, Predictor, SizeProtocol
 from recoseg.records import Count, Limits, from_json, read_record
 from recoseg.runs.run_folder import RunFolder
-from recoseg.text import did_you_mean
+from recoseg.text import did_you_mean, percent
 from recoseg.types import ClassInfo
 
 WEIGHTS = ("last", "best")
@@ -122,6 +124,28 @@ class Run:
             iteration=about["iteration"],
             weights=weights,
         )
+
+    def __repr__(self) -> str:
+        told = f"<Run {self.folder.path}: {describe_method(self.config)}, {self.iteration:,} iterations"
+        lines = self.folder.read_metrics()
+        score = f", mean IoU {percent(lines[-1]['mean_iou'], sign=' %')}" if lines else ""
+        return f"{told}{score}, {len(self.classes)} classes>"
+
+    @property
+    def scores(self) -> Scores:
+        """On the validation images, of each class and over all: `run.scores.mean_iou`, `run.scores.iou`."""
+        return self.survey().scores
+
+    @cached_property
+    def predict(self) -> Predictor:
+        """To be called on images: `run.predict("photo.jpg")` gives a `Prediction`, as `recoseg.load` does."""
+        return Predictor(self.network.inference(), self.classes, device=self.device, protocol=SizeProtocol())
+
+    def report(self, page: str | Path | None = None) -> Path:
+        """Write the page about it, by default into its folder; returns where it is."""
+        from recoseg.runs.pages import write_report
+
+        return write_report([self.folder.path], Path(page) if page else None, trust=True)  # it is open
 
     def with_data(self, words: Sequence[str]) -> Run:
         """The same with other data: `words` are settings such as --data FOLDER."""

@@ -232,23 +232,30 @@ HARMLESS = {"train.workers", "train.cache_gb", "train.device", "train.log_every"
 """Settings that change how a run is done, not what comes out of it."""
 
 
+ITERATIONS = "train.iterations"
+
+
 def require_same(begun: Mapping[str, object], now: Mapping[str, object]) -> None:
     """Settings by their dotted names: any difference that changes results is an error that lists them all.
 
     A setting that its section did not have yet when the run began came later, with what was done then as its
-    default.
+    default. A run may become longer.
     """
+    before, after = begun.get(ITERATIONS), now.get(ITERATIONS)
+    longer = isinstance(before, int) and isinstance(after, int) and after > before
     sections = {section(name) for name in begun}
     later = {name for name in now.keys() - begun.keys() if section(name) in sections}
     differences = [
         f"{name} {show(begun.get(name))} -> {show(now.get(name))}"
-        for name in sorted((begun.keys() | now.keys()) - HARMLESS - later)
+        for name in sorted(
+            (begun.keys() | now.keys()) - HARMLESS - later - ({ITERATIONS} if longer else set())
+        )
         if begun.get(name) != now.get(name)
     ]
     if differences:
         raise UserError(
             f"the run was begun with other settings: {'; '.join(differences)}. Start a new one with --out, "
-            f"or leave them as they were; {', '.join(sorted(HARMLESS))} may change"
+            f"or leave them as they were; {', '.join(sorted(HARMLESS))} may change, and {ITERATIONS} may grow"
         )
 
 

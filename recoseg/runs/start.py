@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
+from rich.console import Console
 from torch import nn
 
 from recoseg.batches import StepBatches
@@ -28,16 +30,109 @@ from recoseg.builders.training import (
     choose_workers,
     class_weights,
 )
+from recoseg.config.data_settings import FolderData
 from recoseg.config.help_text import describe_method, describe_model
-from recoseg.config.load import flat, to_yaml
+from recoseg.config.load import flat, load, load_own_images, to_yaml
 from recoseg.config.settings import RunConfig
 from recoseg.data.dataset import Cached, Dataset
 from recoseg.data.worker_processes import Progress
-from recoseg.runs.run_folder import RunFolder
+from recoseg.errors import UserError
+from recoseg.files import write_whole
+from recoseg.runs.pages import ProgressOf, no_progress, write_report
+from recoseg.runs.run import Run
+from recoseg.runs.run_folder import RunFolder, require_same
 from recoseg.splits.label_split import LabelSplit, VisibleLabels
-from recoseg.train.precision import Precision, require_sixteen_bits
-from recoseg.train.trainer import Trainer
-from recoseg.train.validation import Validation
+from recoseg.text import printable
+from recoseg.training.precision import Precision, require_sixteen_bits
+from recoseg.training.processes import by_first, by_torchrun, from_first, is_first, processes
+from recoseg.training.trainer import Trainer
+from recoseg.training.validation import Validation
+
+
+def train(
+    data: str | Path | Mapping[str, object] | None = None,
+    *,
+    config: str | Path | None = None,
+    out: str | Path | None = None,
+    quiet: bool = False,
+    **settings: object,
+) -> Run:
+    """Train, as the command `recoseg train` does; returns the run, with its scores, network and page.
+
+    `data` is a folder of images, or the name of a dataset, or its settings; `config` a file of settings, or
+    the name of a shipped one: own_images where a folder is given alone. `settings` go by sections, such as
+    method="mean_teacher", contrast="reco", train={"iterations": 500}, split={"labels": 10}. `out` is the run
+    folder to make; without it, the next free number in runs/.
+    """
+    words = []
+    for section, given in settings.items() if data is None else {"data": data, **settings}.items():
+        items = given.items() if isinstance(given, Mapping) else [("", given)]
+        words += [f"--{section}{'.' if name else ''}{name}={_word(value)}" for name, value in items]
+    console = Console(quiet=quiet, markup=False, emoji=False, highlight=False)
+    folder = run_to_end(load_for(config, words), None if out is None else Path(out), console=console)
+    return Run.open(folder, trust=True)  # trained here
+
+
+def load_for(path: str | Path | None, words: Sequence[str]) -> RunConfig:
+    """The config of a new run; for a folder of one's own, and without a word on it, the one that suits it."""
+    config = load(path, words)
+    if path is None and isinstance(config.data, FolderData):
+        return load_own_images(words)
+    return config
+
+
+def _word(value: object) -> str:
+    """A value as one would type it."""
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def run_to_end(
+    config: RunConfig,
+    out: Path | None,
+    *,
+    resume: RunFolder | None = None,
+    console: Console,
+    progress: ProgressOf = no_progress,
+    page: bool = True,
+) -> RunFolder:
+    """Train a new run in the folder `out`, or go on with the one in `resume`, and write its `page`."""
+    with processes(config.train.device):
+        console.quiet = console.quiet or not is_first()
+        trainer = resumed_run(config, resume) if resume else _begun_by_first(config, out, progress)
+        trainer.run(console)
+        writes = is_first()
+    if writes:  # on its own: the other processes are done
+        console.print(printable(f"run folder: {trainer.folder.path}"), soft_wrap=True)
+    if writes and page:
+        file = write_report([trainer.folder.path], progress_of=progress, trust=True)  # trained here
+        console.print(printable(f"page:       {file}"), soft_wrap=True)
+    return trainer.folder
+
+
+def _begun_by_first(config: RunConfig, out: Path | None, progress: ProgressOf) -> Trainer:
+    """A new run, made by the first process; the others open what it made."""
+    trainer = by_first(lambda: _begun(config, out, progress))
+    path = from_first(str(trainer.folder.path) if trainer else "")
+    return trainer or resumed_run(config, RunFolder.open(Path(path)))
+
+
+def _begun(config: RunConfig, out: Path | None, progress_of: ProgressOf) -> Trainer:
+    """A new run; or the one that is there, where torchrun gives the same command again to go on with it."""
+    if by_torchrun() and out is None:
+        raise UserError("give --out RUN with torchrun: processes that it starts anew must find their run")
+    path = out or _next_run_path()
+    if by_torchrun() and RunFolder(path).is_run():
+        return resumed_run(config, RunFolder.open(path))
+    if config.split.file is not None or config.split == RunConfig().split:
+        return new_run(config, path)
+    with progress_of("reading labels", "read") as progress:  # a split is drawn
+        return new_run(config, path, progress=progress)
+
+
+def _next_run_path(parent: Path = Path("runs")) -> Path:
+    """runs/001, runs/002, ...: the first number after those that exist."""
+    numbers = [int(path.name) for path in parent.glob("[0-9]*") if path.name.isdecimal()]
+    return parent / f"{max(numbers, default=0) + 1:03d}"
 
 
 def new_run(config: RunConfig, path: Path, *, progress: Progress | None = None) -> Trainer:
@@ -54,11 +149,24 @@ def new_run(config: RunConfig, path: Path, *, progress: Progress | None = None) 
 
 
 def resumed_run(config: RunConfig, folder: RunFolder) -> Trainer:
-    """The run of an existing folder, with the split that it was begun with."""
+    """The run of an existing folder, with the split that it was begun with; `config` may make it longer."""
+    begun = load(folder.config)
+    require_same(flat(begun), flat(config))
     dataset = build_dataset(config.data)
     split = LabelSplit.load(folder.split)
     split.check_fits(dataset)
-    return build_trainer(config, dataset, split, resumed=folder.state.is_file(), folder=lambda: folder)
+    trainer = build_trainer(config, dataset, split, resumed=folder.state.is_file(), folder=lambda: folder)
+    before, after = begun.train.iterations, config.train.iterations
+    if before == after:
+        return trainer
+    if is_first():  # last of all, as a new run's folder is made; whoever goes on again finds the new length
+        write_whole(folder.config, to_yaml(replace(begun, train=replace(begun.train, iterations=after))))
+    share = trainer.pace.schedule(before, after)
+    told = (
+        f"longer:  {after:,} iterations instead of {before:,}; from there on the learning rate is that of a "
+        f"run of {after:,}: {share:.0%} of the first, and falling"
+    )
+    return replace(trainer, about=[*trainer.about, told])
 
 
 def build_trainer(

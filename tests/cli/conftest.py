@@ -456,7 +456,7 @@ def require_same_end(lines) -> Callable[[Path, Path], None]:
 @pytest.fixture
 def full_disk_at(monkeypatch) -> Callable[[int], Any]:
     """`with full_disk_at(3):` training ends with an error before its iteration 3."""
-    from recoseg.train import trainer
+    from recoseg.training import trainer
 
     original = trainer.Trainer.step
 

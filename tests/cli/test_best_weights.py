@@ -15,7 +15,7 @@ from recoseg.builders.models import build_model
 from recoseg.config import load
 from recoseg.evaluate.loop import evaluate
 from recoseg.evaluate.scores import Scores
-from recoseg.train import validation
+from recoseg.training import validation
 
 LONGER = ["--train.iterations=6", "--train.evaluate-every=1", "--optimiser.lr=0.1"]
 

@@ -128,7 +128,7 @@ def test_where_16_bits_kill_a_process_it_is_one_line_before_the_run_begins(
     recoseg, tmp_path, small, monkeypatch, precision
 ) -> None:
     dies = "import os, signal; os.kill(os.getpid(), signal.SIGILL)"
-    monkeypatch.setattr("recoseg.train.precision._PROGRAM", dies)
+    monkeypatch.setattr("recoseg.training.precision._PROGRAM", dies)
     outcome = recoseg("train", "--out", "run", *small, f"--train.precision={precision}")
     assert (outcome.code, outcome.err.count("\n")) == (1, 1)
     message = f"recoseg: train.precision {precision} does not work on this CPU: "
@@ -137,14 +137,14 @@ def test_where_16_bits_kill_a_process_it_is_one_line_before_the_run_begins(
     assert not (tmp_path / "run").exists()
     [record] = (tmp_path / "cache" / "recoseg").glob(f"{precision}-*")
     assert record.read_text() == "SIGILL"
-    monkeypatch.setattr("recoseg.train.precision._PROGRAM", "pass")  # it is not tried again
+    monkeypatch.setattr("recoseg.training.precision._PROGRAM", "pass")  # it is not tried again
     again = recoseg("train", "--out", "run", *small, f"--train.precision={precision}")
     assert again.err == outcome.err
 
 
 @pytest.mark.parametrize("precision", ["auto", "float32"])
 def test_whole_precision_tries_nothing(recoseg, small, monkeypatch, precision) -> None:
-    monkeypatch.setattr("recoseg.train.precision._PROGRAM", "import sys; sys.exit('tried')")
+    monkeypatch.setattr("recoseg.training.precision._PROGRAM", "import sys; sys.exit('tried')")
     assert recoseg("train", "--out", "run", *small, f"--train.precision={precision}").code == 0
 
 

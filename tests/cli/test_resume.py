@@ -18,7 +18,7 @@ from recoseg.config import load
 from recoseg.runs import run_folder
 from recoseg.runs.run_folder import RunFolder
 from recoseg.runs.start import new_run, resumed_run
-from recoseg.train import state as state_file
+from recoseg.training import state as state_file
 
 LONG = ["--train.iterations=40", "--train.evaluate-every=3", "--train.log-every=2", "--train.best-on=val"]
 
@@ -123,7 +123,7 @@ def test_a_crash_before_or_after_any_write_changes_nothing(
                 (run_folder, "append_line"),
             ):
                 patched.setattr(module, name, counted(getattr(module, name), crash_at, after))
-            patched.setattr("recoseg.train.log.append_line", run_folder.append_line)
+            patched.setattr("recoseg.training.log.append_line", run_folder.append_line)
             run.run(quiet)
 
     train(tmp_path / "counted", None, False)

@@ -11,7 +11,7 @@ import torch
 import yaml
 from safetensors.torch import load_file
 
-from recoseg.train import trainer as trainer_module
+from recoseg.training import trainer as trainer_module
 
 
 def test_a_run_leaves_everything_it_promises(recoseg, tmp_path, tiny, lines) -> None:

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file
 
 from recoseg.methods.mean_teacher import MeanTeacher
-from recoseg.train import trainer
+from recoseg.training import trainer
 from recoseg.types import ModelOutput
 
 AT = 3  # the iteration, from 0, that goes wrong; a state was saved after iteration 2

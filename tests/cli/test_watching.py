@@ -13,7 +13,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from recoseg.config import load
 from recoseg.runs.start import new_run
-from recoseg.train import log as progress
+from recoseg.training import log as progress
 
 
 @pytest.fixture

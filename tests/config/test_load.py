@@ -78,7 +78,7 @@ def test_an_existing_path_is_kept_as_an_absolute_one(tmp_path, monkeypatch) -> N
         ),
         (["--method.mix", "mixup"], r"method.mix: unknown value 'mixup'"),
         (["--contrast", "rco"], r"contrast.name: unknown value 'rco'; did you mean 'reco'\?"),
-        (["--data", "folder"], "data.root must be given: the folder that holds"),
+        (["--data", "folder"], "data.root must be given .--data FOLDER.: the folder that holds"),
         (["--train.iterations", "1.5"], "train.iterations: expected a whole number, got '1.5'"),
         (["--train.iterations", "-1"], "train.iterations: must be at least 1, got -1"),
         (["--train.iterations", "many"], "train.iterations: expected a whole number, got 'many'"),

@@ -18,7 +18,7 @@ import torch
 from PIL import Image, ImageFile
 
 from recoseg.splits.labelled_pixels import PixelBudget
-from recoseg.train.early_end import machine_bytes
+from recoseg.training.early_end import machine_bytes
 
 pytestmark = pytest.mark.usefixtures("soon")
 

@@ -20,7 +20,7 @@ from recoseg.experiments.plan.grids import COLUMNS, ROWS
 from recoseg.experiments.running.execute import CellInUseError, CellState, CellStoppedError, state_of
 from recoseg.experiments.tables.results import Result
 from recoseg.text import hundredths, percent, printable
-from recoseg.train.log import clock
+from recoseg.training.log import clock
 
 _DatasetAndRow = tuple[str, str]
 """Runs that have both in common take the same time."""

@@ -16,7 +16,7 @@ from recoseg.evaluate.loop import evaluate
 from recoseg.experiments.plan.cells import Cell
 from recoseg.experiments.plan.grids import COLUMNS
 from recoseg.runs.start import new_run
-from recoseg.train.trainer import Trainer
+from recoseg.training.trainer import Trainer
 
 WARM_UP, STEPS, _IMAGES = 2, 4, 4
 

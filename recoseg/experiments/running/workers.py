@@ -19,7 +19,7 @@ from recoseg.experiments.plan.cells import Cell
 from recoseg.experiments.running.board import Board
 from recoseg.experiments.running.execute import CellInUseError, CellStoppedError, execute
 from recoseg.experiments.tables.results import Result
-from recoseg.train.early_end import Interrupted, StopRequest
+from recoseg.training.early_end import Interrupted, StopRequest
 
 _SECONDS_BETWEEN_REFRESHES = 1.0
 

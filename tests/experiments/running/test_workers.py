@@ -19,7 +19,7 @@ from recoseg.experiments.running import workers as local
 from recoseg.experiments.running.board import Board
 from recoseg.experiments.running.execute import CellInUseError, CellState, CellStoppedError
 from recoseg.experiments.running.workers import LocalWorkers, num_cores, run_cells, threads_each
-from recoseg.train.early_end import Interrupted
+from recoseg.training.early_end import Interrupted
 
 
 class PretendedWorkers:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from recoseg.train.early_end import StopRequest
+from recoseg.training.early_end import StopRequest
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

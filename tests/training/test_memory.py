@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from recoseg.errors import UserError
-from recoseg.train.early_end import explained_shortage, peak_bytes
+from recoseg.training.early_end import explained_shortage, peak_bytes
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,10 @@ from recoseg.builders.splits import build_split
 from recoseg.config import load
 from recoseg.runs.run_folder import RunFolder
 from recoseg.runs.start import build_trainer
-from recoseg.train import processes
-from recoseg.train.log import PartMeans
-from recoseg.train.processes import agree, by_first, from_first, in_parallel, is_first, share_buffers
-from recoseg.train.trainer import Trainer
+from recoseg.training import processes
+from recoseg.training.log import PartMeans
+from recoseg.training.processes import agree, by_first, from_first, in_parallel, is_first, share_buffers
+from recoseg.training.trainer import Trainer
 
 PLAIN = [
     "--augment.crop=32", "--augment.scale=1", "--augment.jitter=0", "--augment.blur=0", "--augment.flip=0",

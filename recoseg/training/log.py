@@ -26,7 +26,7 @@ from recoseg.evaluate.scores import Scores
 from recoseg.evaluate.scores_file import none_if_nan, scores_as_plain
 from recoseg.files import naming
 from recoseg.runs.run_folder import RunFolder, append_line
-from recoseg.train.early_end import peak_bytes
+from recoseg.training.early_end import peak_bytes
 from recoseg.types import IGNORE, PseudoLabels, StepOutput
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from recoseg.errors import UserError
-from recoseg.train.early_end import require_finite_loss, require_finite_weights
+from recoseg.training.early_end import require_finite_loss, require_finite_weights
 from recoseg.types import StepOutput
 
 

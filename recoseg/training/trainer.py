@@ -22,17 +22,17 @@ from recoseg.methods.method import Method
 from recoseg.runs.run_folder import RunFolder, require_same, save_weights
 from recoseg.seeds import seed_for, torch_generator
 from recoseg.text import printable
-from recoseg.train.early_end import (
+from recoseg.training.early_end import (
     Interrupted,
     StopRequest,
     explained_shortage,
     require_finite_loss,
     require_finite_weights,
 )
-from recoseg.train.log import RunLog
-from recoseg.train.optimisers import Schedule, set_learning_rate
-from recoseg.train.precision import Precision
-from recoseg.train.processes import (
+from recoseg.training.log import RunLog
+from recoseg.training.optimisers import Schedule, set_learning_rate
+from recoseg.training.precision import Precision
+from recoseg.training.processes import (
     agree,
     in_parallel,
     is_first,
@@ -41,8 +41,8 @@ from recoseg.train.processes import (
     wait_for_all,
     without_exchange,
 )
-from recoseg.train.state import checked_state, load_state, put_back, save_state
-from recoseg.train.validation import Validation, best_so_far
+from recoseg.training.state import checked_state, load_state, put_back, save_state
+from recoseg.training.validation import Validation, best_so_far
 from recoseg.types import StepOutput
 
 
@@ -96,7 +96,9 @@ class Trainer:
             for line in (*self.about, *([f"warning: {warning}"] if warning else [])):
                 console.print(printable(line), highlight=False, soft_wrap=True)
             if start == self.pace.iterations:
-                console.print(f"all {start} iterations are done: nothing is left to train", highlight=False)
+                more = f"recoseg train --resume {self.folder.path} --train.iterations {2 * start}"
+                told = f"all {start} iterations are done: nothing is left to train; for more: {more}"
+                console.print(printable(told), highlight=False, soft_wrap=True)
             log = stack.enter_context(self.new_log(start, console))
             if state:
                 log.restore(state["log"], self.device)

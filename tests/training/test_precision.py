@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from recoseg.train.precision import Precision
+from recoseg.training.precision import Precision
 
 CPU = torch.device("cpu")
 

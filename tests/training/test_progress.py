@@ -7,8 +7,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from recoseg.train import log as progress
-from recoseg.train.log import ProgressDisplay, clock
+from recoseg.training import log as progress
+from recoseg.training.log import ProgressDisplay, clock
 
 PARTS = {"loss": 7.5, "supervised": 1.25, "unsupervised": 0.5, "contrast": 5.75}
 

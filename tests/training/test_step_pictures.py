@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from recoseg.train.log import step_pictures
+from recoseg.training.log import step_pictures
 from recoseg.types import IGNORE, PseudoLabels
 
 

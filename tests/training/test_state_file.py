@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from recoseg.errors import UserError
-from recoseg.train.state import before, load_state, put_back, read_state, save_state
+from recoseg.training.state import before, load_state, put_back, read_state, save_state
 
 PARTS = {"method": {"w": torch.arange(40.0)}, "optimisers": {"student": {"lr": 0.1}}}
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recoseg.errors import UserError
-from recoseg.train.validation import best_so_far, hold_back
+from recoseg.training.validation import best_so_far, hold_back
 
 
 @given(count=st.integers(2, 60), share=st.floats(0.001, 0.9), seed=st.integers(0, 5))

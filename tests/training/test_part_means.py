@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from recoseg.train.log import PartMeans
+from recoseg.training.log import PartMeans
 
 
 def parts(**values: float) -> dict[str, torch.Tensor]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recoseg.train.log_curves import curve, loss_parts, stats, thinned
+from recoseg.training.log_curves import curve, loss_parts, stats, thinned
 
 
 def test_thinning_keeps_short_lines_and_averages_neighbours_of_long_ones() -> None:

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from recoseg.errors import UserError
-from recoseg.train import precision as sixteen_bits
-from recoseg.train.precision import require_sixteen_bits
+from recoseg.training import precision as sixteen_bits
+from recoseg.training.precision import require_sixteen_bits
 
 COMPUTES = "pass"
 DIES = "import os, signal; os.kill(os.getpid(), signal.{})"

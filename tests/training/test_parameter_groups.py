@@ -13,7 +13,7 @@ from torch import nn
 from recoseg.errors import UserError
 from recoseg.models.deeplab_v2 import DeepLabV2
 from recoseg.models.encoders.mobilenet_v2 import MobileNetV2
-from recoseg.train.optimisers import parameter_groups
+from recoseg.training.optimisers import parameter_groups
 
 
 class Small(nn.Module):
