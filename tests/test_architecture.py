@@ -12,8 +12,8 @@ from pathlib import Path
 from recoseg.cli import main
 
 ORDER = [
-    "errors", "text", "files", "records", "score_names", "kept_memory", "seeds", "read_ahead", "types",
-    "distributed", "data", "splits", "augment", "batches", "models", "losses", "methods", "evaluate",
+    "errors", "text", "own_code", "files", "records", "score_names", "kept_memory", "seeds", "read_ahead",
+    "types", "distributed", "data", "splits", "augment", "batches", "models", "losses", "methods", "evaluate",
     "predict", "export", "runs.run_folder", "training", "figures", "report", "config", "builders", "runs",
     "experiments", "cli", "__main__", "__init__",
 ]  # fmt: skip

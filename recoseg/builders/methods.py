@@ -17,11 +17,13 @@ from recoseg.augment.weak import WeakView
 from recoseg.builders import keywords
 from recoseg.builders.models import build_starting_model
 from recoseg.builders.training import build_optimiser
-from recoseg.config.method_settings import ContrastSettings
+from recoseg.config.method_settings import ContrastSettings, FactoryMethod
 from recoseg.config.settings import RunConfig
 from recoseg.config.train_settings import AugmentSettings
+from recoseg.errors import UserError
 from recoseg.losses.regional_contrast import RegionalContrast
 from recoseg.methods import METHODS, ContrastTerm, Method, MethodParts
+from recoseg.own_code import answer_of
 from recoseg.seeds import seed_for
 
 _OWN_OF_TERM = ("weight", "trust_above", "own_label_above", "ramp")
@@ -70,11 +72,26 @@ def build_method(
         )[0],
         optimiser=partial(build_optimiser, config.optimiser),
     )
-    settings = {**keywords(config.method), "class_weights": class_weights}
     with torch.random.fork_rng(devices=[]):  # for methods with networks of their own
         torch.manual_seed(seed_for(config.train.seed, "discriminator"))
-        method = METHODS[config.method.name].build(student, parts, **settings)
+        if isinstance(config.method, FactoryMethod):
+            method = _method_from_factory(config.method.factory, student, parts)
+            method.class_weights = class_weights
+        else:
+            settings = {**keywords(config.method), "class_weights": class_weights}
+            method = METHODS[config.method.name].build(student, parts, **settings)
     method.contrast = build_contrast(config.contrast)
+    return method
+
+
+def _method_from_factory(factory: str, student: nn.Module, parts: MethodParts) -> Method:
+    method = answer_of(factory, student, parts)
+    if not isinstance(method, Method):
+        raise UserError(
+            f"factory {factory!r} returned a {type(method).__name__}, needs a recoseg.methods.Method"
+        )
+    if method.student is not student:
+        raise UserError(f"factory {factory!r}: its method must train the network that it was given")
     return method
 
 

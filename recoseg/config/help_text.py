@@ -56,7 +56,8 @@ def describe_model(section: Any) -> str:
 def describe_method(config: RunConfig) -> str:
     """A method in a few words: what people call it."""
     mix = getattr(config.method, "mix", "none")
-    name = config.method.name if mix == "none" else f"{config.method.name} with {mix}"
+    own = getattr(config.method, "factory", config.method.name)
+    name = own if mix == "none" else f"{own} with {mix}"
     return name if config.contrast is None else f"{name} + regional contrast"
 
 

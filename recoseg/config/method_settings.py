@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from recoseg.config.setting import MOST_CHANNELS, MOST_ITERATIONS, setting
+from recoseg.config.setting import MOST_CHANNELS, MOST_ITERATIONS, REQUIRED, setting
 
 AVERAGE = (
     "decay of a moving average of the weights that is evaluated in place of the student, as mean_teacher "
@@ -79,6 +79,18 @@ class S4GANMethod:
     warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
     supervised_start: int | None = setting(None, START, at_least=0, at_most=MOST_ITERATIONS)
     ramp: int | None = setting(None, RAMP, at_least=0, at_most=MOST_ITERATIONS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactoryMethod:
+    """A method of your own, made by a function of yours, see docs/training.md."""
+
+    name: Literal["factory"] = "factory"
+    factory: str = setting(
+        REQUIRED,
+        "package.module:function, called with the network and a MethodParts; it returns a "
+        "recoseg.methods.Method; the current folder is searched too",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -72,14 +72,17 @@ def _parse_union(options: tuple[Any, ...], value: object, path: str) -> Any:
 
 
 def _unnamed(by_name: Mapping[str, Any], mapping: Mapping[str, object], path: str) -> str:
-    """Which option is meant where no name is given: the first, unless a setting belongs to others only."""
+    """Which option is meant where no name is given: the first that has all the settings.
+
+    Datasets are different things: where several have the settings, a person chooses.
+    """
     first = next(iter(by_name))
     owns = {option: {f.name for f in fields(kind)} for option, kind in by_name.items()}
     known = mapping.keys() & set().union(*owns.values())  # what nobody has is named as such later
     owners = [option for option in by_name if known <= owns[option]]
     if first in owners or not owners:
         return first
-    if len(owners) == 1:
+    if len(owners) == 1 or path != "data":
         return owners[0]
     key = min(known - owns[first])
     has = f"{path}.{key} is a setting of {', '.join(owners)}, not of {first}"

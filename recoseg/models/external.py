@@ -2,85 +2,24 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from torch import Tensor, nn
 
-from recoseg.errors import UserError, is_shortage
+from recoseg.errors import UserError
 from recoseg.models.layers import Normalise
-from recoseg.text import did_you_mean
+from recoseg.own_code import answer_of
 
 
 def network_from_factory(factory: str, num_classes: int, **options: object) -> nn.Module:
-    """What the function returns when called with `num_classes=K` and the options: a network of K classes.
-
-    Modules are found as Python does, in the current folder first.
-    """
-    module_name, separator, function_name = factory.partition(":")
-    if not (module_name and separator and function_name):
-        raise UserError(f"factory: got {factory!r}, needs package.module:function, such as my_network:unet")
-    with _current_folder_importable():
-        function = _function_of(imported(module_name, factory), function_name, factory)
-        with _naming_trouble(f"factory {factory!r} failed"):
-            network = function(num_classes=num_classes, **options)
+    """What the function returns when called with `num_classes=K` and the options: a network of K classes."""
+    network = answer_of(factory, num_classes=num_classes, **options)
     if not isinstance(network, nn.Module):
         raise UserError(f"factory {factory!r} returned a {type(network).__name__}, needs a torch.nn.Module")
     return network
-
-
-def imported(module_name: str, factory: str) -> ModuleType:
-    importlib.invalidate_caches()  # the file may be younger than Python's list of its folder
-    try:
-        with _naming_trouble(f"factory {factory!r}: importing {module_name} failed"):
-            return importlib.import_module(module_name)
-    except UserError as error:
-        cause = error.__cause__
-        if isinstance(cause, ModuleNotFoundError) and f"{module_name}.".startswith(f"{cause.name}."):
-            raise UserError(
-                f"factory {factory!r}: there is no module {module_name}, neither in {Path.cwd()} nor "
-                "installed; run from the folder that holds it, or install it"
-            ) from cause
-        raise
-
-
-def _function_of(module: ModuleType, name: str, factory: str) -> Callable[..., object]:
-    function = getattr(module, name, None)
-    if callable(function):
-        return function  # type: ignore[no-any-return]
-    own = [n for n, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__]
-    raise UserError(
-        f"factory {factory!r}: {module.__name__} has no function {name!r}{did_you_mean(name, own)}"
-    )
-
-
-@contextmanager
-def _current_folder_importable() -> Iterator[None]:
-    folder = str(Path.cwd())
-    sys.path.insert(0, folder)
-    try:
-        yield
-    finally:
-        sys.path.remove(folder)
-
-
-@contextmanager
-def _naming_trouble(what: str) -> Iterator[None]:
-    """An exception in the user's own code as one line that says where it came from."""
-    try:
-        yield
-    except UserError:
-        raise
-    except Exception as error:
-        if is_shortage(error):
-            raise
-        text = " ".join(str(error).split())
-        raise UserError(f"{what}: {type(error).__name__}: {text} (--debug shows where)") from error
 
 
 def transformers_network(checkpoint: str, num_classes: int, *, pretrained: bool = True) -> nn.Module:
