@@ -21,6 +21,7 @@ from recoseg.text import did_you_mean, is_text, printable, shortened
 
 COMMANDS = {
     "demo": "recoseg.cli.demo",
+    "init": "recoseg.cli.init",
     "train": "recoseg.cli.train",
     "status": "recoseg.cli.status",
     "report": "recoseg.cli.report",

@@ -77,8 +77,13 @@ def load_for(path: str | Path | None, words: Sequence[str]) -> RunConfig:
     """The config of a new run; for a folder of one's own, and without a word on it, the one that suits it."""
     config = load(path, words)
     if path is None and isinstance(config.data, FolderData):
-        return load_own_images(words)
+        written = Path(config.data.root) / FOLDER_CONFIG
+        return load(written, words) if written.is_file() else load_own_images(words)
     return config
+
+
+FOLDER_CONFIG = "recoseg.yaml"
+"""What `recoseg init` writes into a folder of images."""
 
 
 def _word(value: object) -> str:

@@ -1,0 +1,101 @@
+"""Look at a folder of images and at this machine, and write a config that suits both.
+
+DATA holds images/ and labels/ (recoseg check tells what is wrong there). The config,
+with a comment for each choice, becomes DATA/recoseg.yaml, which recoseg train --data
+DATA takes by itself. A few steps are timed, to say how long it will take.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING
+
+from recoseg.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from recoseg.runs.suggestion import FolderFacts
+
+KEEPS_MEMORY = True
+EXAMPLES = ("recoseg init my_images", "recoseg init my_images --minutes 30 --yes")
+_ITERATIONS = 1500
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("data", metavar="DATA", help="the folder that holds images/ and labels/")
+    parser.add_argument("--minutes", type=float, metavar="M", help="as many iterations as fit into that time")
+    parser.add_argument("--yes", action="store_true", help="write over a config that is there, unasked")
+    parser.epilog = fill((__doc__ or "").partition("\n\n")[2].strip(), 78)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from recoseg.cli.arguments import open_dataset
+    from recoseg.cli.terminal import new_console, progress_of
+    from recoseg.files import write_whole
+    from recoseg.runs.start import FOLDER_CONFIG
+    from recoseg.runs.suggestion import LARGE, MachineFacts, look_at, seconds_of, suggested_yaml, told
+    from recoseg.text import printable
+
+    if arguments.minutes is not None and not 0 < arguments.minutes < 1e5:
+        raise UserError(f"--minutes {arguments.minutes:g}: needs a number above 0")
+    root, console = Path(arguments.data), new_console()
+    dataset = open_dataset("folder", arguments.data)
+    with progress_of(new_console(stderr=True), doing="reading labels") as progress:
+        facts = look_at(dataset, root.absolute(), progress=progress)
+    machine = MachineFacts.here()
+    for line in told(facts, machine):
+        console.print(printable(line), soft_wrap=True)
+    _require_enough(facts)
+    if facts.longest > LARGE:
+        _tell_to_shrink(facts, root, console)
+        return 0
+    target = root / FOLDER_CONFIG
+    if target.exists() and not arguments.yes and not _agreed(target):
+        console.print("nothing is written")
+        return 1
+    console.print("timing a few steps ...")
+    iterations = _ITERATIONS
+    step, evaluation = seconds_of(suggested_yaml(facts, machine, iterations=iterations, minutes=0))
+    if arguments.minutes is not None:
+        iterations = max(50, round((60 * arguments.minutes - 2 * evaluation) / step))
+    minutes = (iterations * step + 2 * evaluation) / 60
+    write_whole(target, suggested_yaml(facts, machine, iterations=iterations, minutes=minutes))
+    console.print(
+        printable(f"config:  {target}, {iterations} iterations, about {max(1, round(minutes))} min")
+    )
+    console.print(printable(f"train:   recoseg train --data {shlex.quote(str(root))}"), soft_wrap=True)
+    return 0
+
+
+def _require_enough(facts: FolderFacts) -> None:
+    if facts.num_labelled == 0:
+        raise UserError("no image is labelled yet: put masks into labels/, or click some with recoseg label")
+    if sum(share > 0 for share in facts.shares.values()) < 2:
+        raise UserError("the labels show one class only: at least two are needed, background may be one")
+
+
+def _tell_to_shrink(facts: FolderFacts, root: Path, console: Console) -> None:
+    """Large photographs are brought to a size at which a crop shows something, once."""
+    from recoseg.runs.suggestion import LARGE
+    from recoseg.text import printable
+
+    smaller = root.with_name(f"{root.absolute().name}-small")
+    data, small = shlex.quote(str(root)), shlex.quote(str(smaller))
+    lines = (
+        f"The images are large: crops of them would show little. Bring them to {LARGE // 2} pixels first:",
+        f"  recoseg prepare folder {data} {small} --scale {LARGE / 2 / facts.longest:.3g}",
+        f"  recoseg init {small}",
+    )
+    for line in lines:
+        console.print(printable(line), soft_wrap=True)
+
+
+def _agreed(target: Path) -> bool:
+    if not sys.stdin.isatty():
+        raise UserError(f"{target} is there already: give --yes to write over it")
+    return input(f"{target} is there already. Write over it? [y/N] ").strip().lower() in ("y", "yes")
