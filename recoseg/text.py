@@ -96,6 +96,16 @@ def points(difference: float) -> str:
     return "±0.0" if rounded == 0 else f"{rounded:+.1f}".replace("-", "−")
 
 
+def percent_range(low: float, high: float) -> str:
+    """0.402 and 0.5 as 40.2 to 50.0."""
+    return f"{hundredths(low)} to {hundredths(high)}"
+
+
+def points_range(low: float, high: float) -> str:
+    """-0.008 and 0.031 as −0.8 to +3.1."""
+    return f"{points(low)} to {points(high)}"
+
+
 def count(number: float) -> str:
     """40000 as 40,000."""
     return f"{number:,.0f}"

@@ -71,7 +71,10 @@ class Metric(Counter, TypingProtocol):
 
 
 class ScoreCounter:
-    """The confusion of classes, on its device; with a `boundary` rule also where classes meet."""
+    """The confusion of classes, on its device; with a `boundary` rule also where classes meet.
+
+    With `each_image`, what the IoU of each image follows from is kept too; by one process that sees them all.
+    """
 
     needs_embeddings = False
 
@@ -80,29 +83,41 @@ class ScoreCounter:
         num_classes: int,
         *,
         boundary: BoundaryRule | None = None,
+        each_image: bool = False,
         device: torch.device | str = "cpu",
     ) -> None:
         self.num_classes, self.rule, self.device = num_classes, boundary, device
+        self.images: list[Tensor] | None = [] if each_image else None  # (3, K) each
         self.confusion = torch.zeros(num_classes, num_classes, dtype=torch.int64, device=device)
         self.boundary = BoundaryCounter(num_classes, boundary, device=device) if boundary else None
 
     def fresh(self) -> ScoreCounter:
-        return ScoreCounter(self.num_classes, boundary=self.rule, device=self.device)
+        each = self.images is not None
+        return ScoreCounter(self.num_classes, boundary=self.rule, each_image=each, device=self.device)
 
     def add(self, seen: Seen) -> None:
-        self.confusion += confusion_matrix(seen.predicted, seen.labels, self.num_classes)
+        if self.images is None:
+            self.confusion += confusion_matrix(seen.predicted, seen.labels, self.num_classes)
+        else:
+            for predicted, labels in zip(seen.predicted, seen.labels, strict=True):
+                found = confusion_matrix(predicted, labels, self.num_classes)
+                self.images.append(torch.stack([found.diagonal(), found.sum(1), found.sum(0)]))
+                self.confusion += found
         if self.boundary is not None:
             self.boundary.add(seen.predicted, seen.labels)
 
     def take(self, other: ScoreCounter) -> None:
         self.confusion += other.confusion
+        if self.images is not None:
+            self.images += other.images or []
         if self.boundary is not None and other.boundary is not None:
             self.boundary.take(other.boundary)
 
     def scores(self) -> Scores:
         """Of everything added so far, by all processes: all of them must call this."""
         boundary = self.boundary.scores() if self.boundary is not None else None
-        return Scores(sum_over_processes(self.confusion).cpu(), boundary)
+        images = torch.stack(self.images).cpu() if self.images else None
+        return Scores(sum_over_processes(self.confusion).cpu(), boundary, images=images)
 
 
 def evaluate(
@@ -115,15 +130,17 @@ def evaluate(
     protocol: Protocol = WHOLE_IMAGE,
     boundary: BoundaryRule | None = None,
     metrics: Mapping[str, type[Metric]] | None = None,
+    each_image: bool = False,
     progress: Progress | None = None,
 ) -> Scores:
     """The scores of predictions at the size of the labels; with a `boundary` rule also where classes meet.
 
-    `metrics` are measured besides.
+    `metrics` are measured besides. With `each_image`, one process keeps the counts of each image.
     Several processes take turns with the images, and all of them get the scores of all images.
     """
     num_classes = len(dataset.classes)
-    counter = ScoreCounter(num_classes, boundary=boundary, device=device)
+    each_image = each_image and world_size() == 1
+    counter = ScoreCounter(num_classes, boundary=boundary, each_image=each_image, device=device)
     measured = {name: metric(num_classes, device=device) for name, metric in (metrics or {}).items()}
     mine = keys[rank() :: world_size()]
     counters: list[Counter] = [counter, *measured.values()]

@@ -62,6 +62,7 @@ class Scores:
     metrics: Mapping[str, dict[str, Any]] = field(
         default_factory=dict
     )  # of METRICS, where they were measured
+    images: Tensor | None = None  # (N, 3, K) int64, where each was counted: pixels right, true, called so
 
     @property
     def iou(self) -> Tensor:  # (K,) float64

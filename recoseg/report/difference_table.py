@@ -8,11 +8,12 @@ import torch
 from torch import Tensor
 
 from recoseg.evaluate.disagreement import BETTER, WORSE, difference
+from recoseg.evaluate.resampling import Gain, Interval
 from recoseg.report.class_table import colour_box
 from recoseg.report.markup import Markup, joined, run_heading, tag
-from recoseg.report.run_view import RunView
+from recoseg.report.run_view import RunView, are_folds
 from recoseg.score_names import SCORE_NAMES
-from recoseg.text import DASH, how_many, hundredths, percent, points
+from recoseg.text import DASH, how_many, hundredths, percent, points, points_range
 from recoseg.types import IGNORE
 
 _COLUMNS = (
@@ -28,12 +29,14 @@ _COLUMNS = (
 def difference_table(runs: Sequence[RunView]) -> Markup:
     """Each run against the first."""
     first = runs[0]
+    if are_folds(runs):
+        return tag("p", "Each fold is scored on other images: there is nothing to compare.", class_="muted")
     about = tag(
         "p",
         f"Each run against {first.name}: points of IoU over all validation images, and the share of a "
         "class's pixels in the pictures below that one of the two has right and the other wrong. The view ",
         tag("b", "Difference"),
-        " of the pictures shows where.",
+        " of the pictures shows where. Pale bars may be chance: their 95% interval holds 0.",
         class_="about",
     )
     parts = (_compared(first, run, number) for number, run in enumerate(runs[1:], 1))
@@ -45,10 +48,29 @@ def _compared(first: RunView, run: RunView, number: int) -> Markup:
     heads = (tag("th", text, scope="col", data_key=key) for key, text in _COLUMNS)
     gains = [_gain(first.class_score("iou", k), run.class_score("iou", k)) for k in range(len(run.classes))]
     largest = max((abs(value) for value in gains if value is not None), default=0)
-    rows = (_row(index, value, largest, first, run, counts) for index, value in enumerate(gains))
+    sure = run.survey.gain_over(first.survey) if run.survey and first.survey else None
+    intervals = sure.iou if sure else [None] * len(gains)
+    rows = (
+        _row(index, value, intervals[index], largest, first, run, counts) for index, value in enumerate(gains)
+    )
     table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *rows), class_="differences sortable")
     heading = run_heading(f"{run.name} against {first.name}", number)
-    return tag("div", heading, _verdict(first, run, counts), table, class_="run-part")
+    told = tag("p", _mean_told(first, run, sure), class_="about")
+    return tag("div", heading, told, _verdict(first, run, counts), table, class_="run-part")
+
+
+def _mean_told(first: RunView, run: RunView, sure: Gain | None) -> str:
+    """The difference of the means, and how sure it is."""
+    gain = _gain(first.mean_iou, run.mean_iou)
+    if gain is None:
+        return "One of them has not been evaluated yet."
+    told = f"Mean IoU: {points(gain)} points"
+    if sure is None:
+        return f"{told}."
+    assert run.survey is not None
+    span = f"{told}, {points_range(*sure.mean_iou)} with a probability of 95%"
+    doubt = f": on these {how_many(run.survey.num_images, 'image')} it may be chance"
+    return f"{span}{doubt if sure.mean_iou.holds(0) else ''}."
 
 
 def pixel_counts(first: RunView, run: RunView) -> Tensor:
@@ -81,7 +103,13 @@ def _verdict(first: RunView, run: RunView, counts: Tensor) -> Markup:
 
 
 def _row(
-    index: int, iou: float | None, largest: float, first: RunView, run: RunView, counts: Tensor
+    index: int,
+    iou: float | None,
+    interval: Interval | None,
+    largest: float,
+    first: RunView,
+    run: RunView,
+    counts: Tensor,
 ) -> Markup:
     """A class with its gain of IoU, whose bar is as long as it is a share of the `largest`."""
     classes = first.classes
@@ -92,7 +120,12 @@ def _row(
     return tag(
         "tr",
         tag("th", colour_box(classes.palette[index]), classes.names[index], scope="row"),
-        tag("td", gain_bar(iou, largest), class_="bars"),
+        tag(
+            "td",
+            gain_bar(iou, largest),
+            class_="bars unsure" if interval and interval.holds(0) else "bars",
+            title=points_range(*interval) if interval else None,
+        ),
         *(
             tag("td", text, class_="number", data_label=heading.split(",")[0])
             for text, (_, heading) in zip(numbers, _COLUMNS[2:], strict=True)

@@ -21,7 +21,7 @@ from recoseg.report.label_images import (
     size_on_page,
 )
 from recoseg.report.markup import Markup, joined, run_colour, tag
-from recoseg.report.run_view import Picture, RunView
+from recoseg.report.run_view import Picture, RunView, are_folds
 from recoseg.text import percent
 from recoseg.types import IGNORE, ClassInfo
 
@@ -73,12 +73,13 @@ def _picture_row(key: str, row: Sequence[Picture | None], runs: Sequence[RunView
         _layer("image", photo_uri(first.image), f"Image {key}", first),
         _layer("truth", label_map_uri(first.truth, runs[0].classes), f"True labels of {key}", first),
     ]
-    tiles = (_tile(number, row, runs, shared if number == 0 else []) for number in range(len(runs)))
+    shown = [number for number in range(len(runs)) if row[number] or not are_folds(runs)]
+    tiles = (_tile(number, row, runs, shared if number == shown[0] else []) for number in shown)
     columns = tag(
         "div",
         *tiles,
         class_="tiles",
-        style=f"--tiles:{len(runs)}",
+        style=f"--tiles:{len(shown)}",
         tabindex="0",
         role="group",
         aria_label=f"{key}: left and right change the view",

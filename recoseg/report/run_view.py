@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -50,6 +50,7 @@ class RunView:
     command: str
     survey: Survey | None = None  # None while there are no weights
     pixels: str | None = None  # how many of a class's pixels are labelled in an image; None: all
+    settings: Mapping[str, object] = field(default_factory=dict)  # of its config, by their dotted names
 
     @cached_property
     def scores(self) -> dict[str, Any] | None:
@@ -57,6 +58,10 @@ class RunView:
         if self.survey is not None:
             return scores_as_plain(self.survey.scores)
         return self.metrics[-1] if self.metrics else None
+
+    @property
+    def mean_iou(self) -> float | None:
+        return self.scores["mean_iou"] if self.scores else None
 
     def class_scores(self, score: str) -> list[float | None] | None:
         """One of `SCORE_NAMES` for each class; None where nobody counted it."""
@@ -88,6 +93,7 @@ def view_run(
     network: str,
     pictures: Sequence[Picture],
     command: str,
+    settings: Mapping[str, object],
     survey: Survey | None = None,
 ) -> RunView:
     """The run in `folder`, with `pictures` of its predictions and the `command` that repeats it."""
@@ -111,8 +117,31 @@ def view_run(
         losses=folder.read_losses(),
         pictures=list(pictures),
         command=command,
+        settings=settings,
         survey=survey,
     )
+
+
+SEEDS, FOLDS = "train.seed", "data.fold"
+
+
+def repeated_by(settings: Sequence[Mapping[str, object]]) -> str | None:
+    """SEEDS or FOLDS where runs of these settings differ in that alone: they are one run, done repeatedly."""
+    first = settings[0]
+    differing = {
+        name
+        for other in settings[1:]
+        for name in first.keys() | other.keys()
+        if first.get(name) != other.get(name)
+    }
+    (name,) = differing if len(differing) == 1 else (None,)
+    all_other = len({str(one.get(name)) for one in settings}) == len(settings) if name else False
+    return name if name in (SEEDS, FOLDS) and all_other else None
+
+
+def are_folds(runs: Sequence[RunView]) -> bool:
+    """Whether each was scored on other images of the same data, so that scores do not compare."""
+    return repeated_by([run.settings for run in runs]) == FOLDS
 
 
 def take_pictures(

@@ -6,14 +6,37 @@ from collections.abc import Sequence
 
 from recoseg.evaluate import METRICS
 from recoseg.report.markup import Markup, joined, run_heading, tag
-from recoseg.report.run_view import RunView
+from recoseg.report.run_view import RunView, are_folds, repeated_by
+from recoseg.report.standing import may_be_chance, standing
 from recoseg.score_names import SCORE_NAMES
-from recoseg.text import DASH, count, how_many, percent, points
+from recoseg.text import DASH, count, how_many, percent, percent_range, points
+
+SURENESS = "95% interval, from drawing the validation images anew"
 
 
 def summary(runs: Sequence[RunView]) -> Markup:
     shown = _facts(runs[0]) if len(runs) == 1 else _comparison(runs)
-    return joined([shown, _class_notes(runs), *_best_notes(runs)])
+    return joined([shown, *_sureness(runs), _class_notes(runs), *_best_notes(runs)])
+
+
+def _sureness(runs: Sequence[RunView]) -> list[Markup]:
+    """How far other images could have moved the scores."""
+    known = [run.survey for run in runs if run.survey and run.survey.interval]
+    if len(runs) > 1:
+        text = (
+            "Small ranges are 95% intervals: how far another choice of images could have moved the score. "
+            "Differences are surer than that where runs are scored on the same images."
+        )
+    elif known and known[0].interval:
+        number = how_many(known[0].num_images, "image")
+        text = (
+            f"Mean IoU {percent_range(*known[0].interval)} with a probability of 95%, as far as these "
+            f"{number} tell; chance in training comes on top."
+        )
+    elif runs[0].survey and runs[0].survey.num_images == 1:
+        known = [runs[0].survey]
+        text = "Scored on one image: how far other images would move the score, nobody can tell."
+    return [tag("p", text, class_="note sureness")] if known else []
 
 
 def _best_notes(runs: Sequence[RunView]) -> list[Markup]:
@@ -56,13 +79,13 @@ def _comparison(runs: Sequence[RunView]) -> Markup:
     rows = [_comparison_row(number, runs) for number in range(len(runs))]
     head = tag("thead", tag("tr", *(tag("th", name, scope="col") for name in headings)))
     table = tag("table", head, tag("tbody", *rows), class_="comparison")
-    return joined([tag("p", _standing(runs), class_="lead"), table])
+    return joined([tag("p", standing(runs), class_="lead"), table])
 
 
 def _comparison_row(number: int, runs: Sequence[RunView]) -> Markup:
     (heading, value), *others = _measures(runs[number])
-    best = value == percent(_best_mean_iou(runs)) and _mean_iou(runs[number]) is not None
-    first = tag("td", tag("strong" if best else "span", value), _gain(number, runs), data_label=heading)
+    kind = "strong" if _is_best(number, runs) else "span"
+    first = tag("td", tag(kind, value), _gain(number, runs), _interval(runs[number]), data_label=heading)
     what = tag("small", _method_and_network(runs[number], runs))
     name = tag("th", run_heading(runs[number].name, number, level="span"), what, scope="row")
     return tag("tr", name, first, *(tag("td", text, data_label=label) for label, text in others))
@@ -75,11 +98,19 @@ def _method_and_network(run: RunView, runs: Sequence[RunView]) -> str:
 
 
 def _gain(number: int, runs: Sequence[RunView]) -> Markup:
-    """How many points the run is above the first, which has no such number."""
-    mine, first = _mean_iou(runs[number]), _mean_iou(runs[0])
-    if number == 0 or mine is None or first is None:
+    """How many points the run is above the first, which has no such number; folds have none either."""
+    mine, first = runs[number].mean_iou, runs[0].mean_iou
+    if number == 0 or mine is None or first is None or are_folds(runs):
         return tag("small")  # keeps the numbers in line
     return tag("small", points(mine - first), title=f"points, compared with {runs[0].name}")
+
+
+def _interval(run: RunView) -> Markup:
+    """Between which values the score would be for nearly all choices of images."""
+    found = run.survey.interval if run.survey else None
+    if found is None:
+        return Markup()
+    return tag("small", percent_range(*found), title=SURENESS, class_="interval")
 
 
 def _measures(run: RunView) -> list[tuple[str, str]]:
@@ -108,12 +139,16 @@ def _partly(run: RunView) -> str:
     return f", {share} of each class"
 
 
-def _mean_iou(run: RunView) -> float | None:
-    return run.scores["mean_iou"] if run.scores else None
-
-
-def _best_mean_iou(runs: Sequence[RunView]) -> float | None:
-    return max((value for run in runs if (value := _mean_iou(run)) is not None), default=None)
+def _is_best(number: int, runs: Sequence[RunView]) -> bool:
+    """Nobody is above it, and its lead over none of the others may be chance."""
+    mine = runs[number].mean_iou
+    if mine is None or repeated_by([run.settings for run in runs]):
+        return False
+    scored = [run for run in runs if run.mean_iou is not None]
+    highest = percent(max(run.mean_iou or 0 for run in scored)) == percent(mine)
+    return highest and not any(
+        may_be_chance(runs[number], run) for run in scored if percent(run.mean_iou) != percent(mine)
+    )
 
 
 def _num_counted(run: RunView) -> int:
@@ -135,17 +170,6 @@ def _never_predicted(run: RunView) -> list[str]:
         for name, row, times in zip(run.classes.names, confusion, called, strict=False)
         if sum(row) and not times
     ]
-
-
-def _standing(runs: Sequence[RunView]) -> str:
-    """Who leads, in a sentence."""
-    best = _best_mean_iou(runs)
-    if best is None:
-        return "No run has been evaluated yet."
-    leaders = [run.name for run in runs if _mean_iou(run) == best]
-    if len(leaders) > 1:
-        return f"{' and '.join(leaders)} share the highest mean IoU, {percent(best)}."
-    return f"{leaders[0]} has the highest mean IoU, {percent(best)}."
 
 
 def _class_notes(runs: Sequence[RunView]) -> Markup:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from recoseg.builders.data import build_dataset, val_keys
 from recoseg.config.help_text import describe_method, describe_model
-from recoseg.config.load import load
+from recoseg.config.load import flat, load
 from recoseg.data.dataset import Dataset
 from recoseg.data.worker_processes import Progress
 from recoseg.report.page import require_replaceable, write_page
-from recoseg.report.run_view import RunView, spread, take_pictures, view_run
+from recoseg.report.run_view import FOLDS, RunView, repeated_by, spread, take_pictures, view_run
 from recoseg.runs.run import Run
 from recoseg.runs.run_folder import RunFolder, run_names
 from recoseg.text import listed
@@ -50,11 +50,14 @@ def write_report(
     names = run_names(paths)
     classes = [(name, dataset.classes) for name, dataset in zip(names, datasets, strict=True)]
     require_same_classes(classes, remedy="give each its own page")
-    shown = datasets[0]
-    keys = spread(val_keys(shown), num_pictures)
+    settings = [flat(load(folder.config)) for folder in folders]
+    if repeated_by(settings) == FOLDS:  # what validates one fold has trained the others
+        shown, most = datasets, -(-num_pictures // len(folders))
+    else:
+        shown, most = [datasets[0]] * len(folders), num_pictures
     views = [
-        _view(folder, name, shown, keys, progress_of, trust=trust)
-        for folder, name in zip(folders, names, strict=True)
+        _view(folder, name, dataset, spread(val_keys(dataset), most), progress_of, trust=trust)
+        for folder, name, dataset in zip(folders, names, shown, strict=True)
     ]
     page = page or folders[0].page
     page.parent.mkdir(parents=True, exist_ok=True)
@@ -87,5 +90,6 @@ def _view(
         network=describe_model(config.model),
         pictures=pictures,
         command=f"recoseg train --config {shlex.quote(str(folder.config))}",
+        settings=flat(config),
         survey=survey,
     )

@@ -32,6 +32,7 @@ from recoseg.evaluate import METRICS
 from recoseg.evaluate.boundary import BoundaryRule
 from recoseg.evaluate.loop import evaluate
 from recoseg.evaluate.protocol import Protocol
+from recoseg.evaluate.resampling import MOST_IMAGES, mean_iou_interval
 from recoseg.evaluate.scores import Scores
 from recoseg.evaluate.scores_file import Evaluation
 from recoseg.evaluate.survey import Survey, SurveyFile, require_survey_of, survey
@@ -46,7 +47,7 @@ from recoseg.types import ClassInfo
 
 WEIGHTS = ("last", "best")
 _COPY_AGAIN = "copy the file again"
-_SURVEY_FORMAT = 3
+_SURVEY_FORMAT = 4
 """Counted up when a survey holds something new: older files are then made again."""
 
 _Byte = Annotated[int, Limits(0, 255)]
@@ -190,6 +191,7 @@ class Run:
             protocol=protocol,
             boundary=boundary,
             metrics=METRICS,
+            each_image=len(keys) <= MOST_IMAGES,
             progress=progress,
         )
         about = {
@@ -199,6 +201,7 @@ class Run:
             "data": dataclasses.asdict(self.config.data),
             "subset": subset,
             "num_images": len(keys),
+            "mean_iou_interval": mean_iou_interval(scores.images) if scores.images is not None else None,
             "protocol": protocol.name,
             "boundary_rule": boundary.as_plain() if boundary else None,
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from recoseg.cli.main import main
 from recoseg.data.dataset import Dataset
 from recoseg.evaluate.boundary import BoundaryRule
 from recoseg.evaluate.loop import evaluate
-from recoseg.evaluate.survey import Survey, survey
+from recoseg.evaluate.survey import Survey, pooled, survey
 from recoseg.models.representation import with_representation
 from recoseg.runs import run as kept
 from recoseg.runs.run import Run, weights_about
@@ -153,3 +154,34 @@ def test_a_folder_that_cannot_be_written_to_still_has_a_survey(folder, monkeypat
     monkeypatch.setattr(kept, "write_whole", refuse)
     assert Run.open(folder).survey().num_images == 2
     assert not folder.survey.exists()
+
+
+def test_counts_of_each_image_are_kept_by_key_and_tell_how_sure_a_difference_is(model) -> None:
+    found = survey(model, Photos(), ["0", "1", "2"], device=CPU)
+    assert found.keys == ("0", "1", "2")
+    assert found.as_plain()["images"]["1"] == found.scores.images[1].tolist()
+    again = Survey.from_plain(json.loads(json.dumps(found.as_plain())))
+    assert again.keys == found.keys
+    assert torch.equal(again.scores.images, found.scores.images)
+    assert again.interval == found.interval is not None
+    gain = again.gain_over(found)
+    assert gain is not None
+    assert gain.mean_iou == (0, 0)
+    assert survey(model, Photos(), ["0", "1"], device=CPU).gain_over(found) is None  # of other images
+    other = torch.zeros_like(found.scores.images)
+    assert found.gain_over(replace(found, scores=replace(found.scores, images=other))) is None  # other truth
+
+
+def test_counts_of_very_many_images_are_not_kept(model, monkeypatch) -> None:
+    monkeypatch.setattr("recoseg.evaluate.survey.MOST_IMAGES", 2)
+    found = survey(model, Photos(), ["0", "1", "2"], device=CPU)
+    assert (found.keys, found.scores.images, found.interval) == ((), None, None)
+    assert "images" not in found.as_plain()
+
+
+def test_pooled_scores_are_those_of_all_pixels(model) -> None:
+    parts = [survey(model, Photos(), keys, device=CPU) for keys in (["0"], ["1", "2"])]
+    whole = survey(model, Photos(), ["0", "1", "2"], device=CPU)
+    scores, interval = pooled(parts)
+    assert torch.equal(scores.confusion, whole.scores.confusion)
+    assert interval == whole.interval

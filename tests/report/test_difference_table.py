@@ -40,7 +40,7 @@ def test_pixels_are_counted_by_their_true_class(two_runs):
 
 
 def test_the_disagreement_is_said_in_words(read_differences, two_runs):
-    words = read_differences(*two_runs).all("p", "about")[1].text
+    words = read_differences(*two_runs).all("p", "about")[2].text
     assert words == (
         "They call 50.0% of the pixels in 1 picture differently. "
         "There two is right on 60.0%, one on 20.0%, neither on 20.0%."

@@ -30,7 +30,7 @@ def folder(tmp_path):
 
 def view(folder, **more):
     about = {"method": "supervised", "network": "deeplab_v3_plus", "command": "recoseg train"}
-    return view_run(folder, name="mine", classes=CLASSES, pictures=(), **about, **more)
+    return view_run(folder, name="mine", classes=CLASSES, pictures=(), settings={}, **about, **more)
 
 
 def test_a_run_that_has_just_begun_has_no_scores(folder):
