@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 TAKES_SETTINGS = True
 KEEPS_MEMORY = True
@@ -38,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from recoseg import config as configs
+    from recoseg.cli.run_table import print_run_table
     from recoseg.cli.terminal import new_console, told_progress
     from recoseg.runs.pages import write_report
     from recoseg.runs.start import new_run
@@ -54,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     page = write_report(
         runs, out / "index.html", title="recoseg demo", progress_of=told_progress(stderr=False), trust=True
     )
-    print_table(runs, console)
+    print_run_table(runs, console, last="differences")
     console.print(f"done; open the page: {page.resolve().as_uri()}", soft_wrap=True)
     return 0
 
@@ -70,23 +67,6 @@ def _compared_runs(iterations: int) -> dict[str, list[str]]:
         "ClassMix": teacher,
         "ClassMix + ReCo": [*teacher, *CONTRAST],
     }
-
-
-def print_table(runs: list[Path], console: Console) -> None:
-    """Scores of the runs, and differences to the first."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    from recoseg.runs.run_folder import RunFolder
-    from recoseg.text import percent, points
-
-    table = Table("run", "mean IoU", "difference", "accuracy", box=SIMPLE_HEAD)
-    last = [RunFolder(path).read_metrics()[-1] for path in runs]
-    for path, scores in zip(runs, last, strict=True):
-        difference = (scores["mean_iou"] or 0) - (last[0]["mean_iou"] or 0)
-        gain = "" if scores is last[0] else f"{points(difference)} points"
-        table.add_row(path.name, percent(scores["mean_iou"]), gain, percent(scores["accuracy"]))
-    console.print(table)
 
 
 def free_path(wanted: Path) -> Path:

@@ -7,7 +7,7 @@ import textwrap
 from pathlib import Path
 from typing import get_type_hints
 
-from recoseg.errors import UserError
+from recoseg.errors import UsageError, UserError
 
 TAKES_SETTINGS = True
 KEEPS_MEMORY = True
@@ -38,6 +38,7 @@ EXAMPLES = (
     "recoseg train --config own_images --data my_images --method mean_teacher \\\n"
     "      --contrast reco --out runs/second",
     "recoseg train --resume runs/first",
+    "recoseg train --data my_images --folds 5 --out runs/folds",
 )
 
 
@@ -56,6 +57,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="RUN", help="the run folder to make (default: runs/ and a number)")
     parser.add_argument("--resume", metavar="RUN", help="go on with a run that ended early")
     parser.add_argument(
+        "--seeds",
+        metavar="N",
+        type=int,
+        nargs="+",
+        help="one run a seed, in OUT/seed-N, with mean and range; the same command goes on where it ended",
+    )
+    parser.add_argument(
+        "--folds",
+        metavar="K",
+        type=int,
+        help="K runs, in OUT/fold-1 to OUT/fold-K, that validate every labelled image of a folder once",
+    )
+    parser.add_argument(
         "--no-page", action="store_true", help="leave out the page, which recoseg report writes at any time"
     )
     methods = textwrap.wrap(", ".join(members(get_type_hints(RunConfig)["method"])), 52)
@@ -71,6 +85,8 @@ def run(arguments: argparse.Namespace) -> int:
     from recoseg.runs.run_folder import RunFolder
     from recoseg.runs.start import load_for, run_to_end
 
+    if arguments.seeds or arguments.folds is not None:
+        return _repeat(arguments)
     folder = None
     if arguments.resume:
         if arguments.config or arguments.out:
@@ -86,4 +102,41 @@ def run(arguments: argparse.Namespace) -> int:
         progress=told_progress(stderr=False),
         page=not arguments.no_page,
     )
+    return 0
+
+
+def _repeat(arguments: argparse.Namespace) -> int:
+    """Several runs that differ in their seed, or in the images that validate them."""
+    from recoseg.cli.run_table import print_run_table
+    from recoseg.cli.terminal import new_console, told_progress
+    from recoseg.runs.repeats import run_all, with_folds, with_seeds
+
+    option = "--seeds" if arguments.seeds else "--folds"
+    if arguments.seeds and arguments.folds is not None:
+        raise UsageError("--seeds and --folds do not go together: give one of them")
+    if arguments.resume:
+        raise UsageError(
+            f"--resume is for one run: the same command with {option} and --out goes on by itself"
+        )
+    words = arguments.settings
+    taken = ("--train.seed",) if arguments.seeds else ("--data.folds", "--data.fold", "--data.val_share")
+    for word in words:
+        name = word.partition("=")[0].replace("-", "_")
+        if name.replace("__", "--", 1) in taken:
+            raise UsageError(f"{word.partition('=')[0]} has no effect beside {option}: leave one of them out")
+    configs = (
+        with_seeds(arguments.config, words, list(dict.fromkeys(arguments.seeds)))
+        if arguments.seeds
+        else with_folds(arguments.config, words, arguments.folds)
+    )
+    console = new_console()
+    folders = run_all(
+        configs,
+        Path(arguments.out) if arguments.out else None,
+        console=console,
+        progress=told_progress(stderr=False),
+        page=not arguments.no_page,
+    )
+    last = "range" if arguments.seeds else "pooled"
+    print_run_table([folder.path for folder in folders], console, last=last)
     return 0

@@ -36,6 +36,13 @@ class FolderData:
         at_most=0.9,
     )
     seed: int = setting(0, "seed of that choice", at_least=0)
+    folds: int | None = setting(
+        None,
+        "cut the labelled images into so many parts instead, of which one validates: recoseg train --folds",
+        at_least=2,
+        at_most=1000,
+    )
+    fold: int = setting(1, "which of these parts validates, from 1 on", at_least=1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -125,7 +125,7 @@ def _begun(config: RunConfig, out: Path | None, progress_of: ProgressOf) -> Trai
     """A new run; or the one that is there, where torchrun gives the same command again to go on with it."""
     if by_torchrun() and out is None:
         raise UserError("give --out RUN with torchrun: processes that it starts anew must find their run")
-    path = out or _next_run_path()
+    path = out or next_run_path()
     if by_torchrun() and RunFolder(path).is_run():
         return resumed_run(config, RunFolder.open(path))
     if config.split.file is not None or config.split == RunConfig().split:
@@ -134,7 +134,7 @@ def _begun(config: RunConfig, out: Path | None, progress_of: ProgressOf) -> Trai
         return new_run(config, path, progress=progress)
 
 
-def _next_run_path(parent: Path = Path("runs")) -> Path:
+def next_run_path(parent: Path = Path("runs")) -> Path:
     """runs/001, runs/002, ...: the first number after those that exist."""
     numbers = [int(path.name) for path in parent.glob("[0-9]*") if path.name.isdecimal()]
     return parent / f"{max(numbers, default=0) + 1:03d}"

@@ -17,6 +17,7 @@ from recoseg.data.list_files import list_text
 from recoseg.data.problem import FileError, Problem, raise_first
 from recoseg.errors import UserError
 from recoseg.files import write_whole
+from recoseg.text import how_many
 
 _VAL_SHARE = 0.2
 _SEED = 0
@@ -28,14 +29,23 @@ class Folder(FileDataset):
     """`root` holds `images/` and `labels/`, paired by stem, and perhaps list files and `classes.json`.
 
     Images without a label are unlabelled. Without `train.txt` and `val.txt` a share of the labelled
-    images, `val_share`, drawn by `seed`, becomes validation and is written down in `val.txt`.
+    images, `val_share`, drawn by `seed`, becomes validation and is written down in `val.txt`. With `folds`,
+    nothing is written: the labelled images are cut into so many parts, and part number `fold` validates.
     """
 
     name, short_name, title = "folder", "folder", "own images"
 
-    def __init__(self, *, root: str | Path, val_share: float = _VAL_SHARE, seed: int = _SEED) -> None:
+    def __init__(
+        self,
+        *,
+        root: str | Path,
+        val_share: float = _VAL_SHARE,
+        seed: int = _SEED,
+        folds: int | None = None,
+        fold: int = 1,
+    ) -> None:
         self.root = Path(root)
-        plan = plan_folder(self.root, val_share=val_share, seed=seed)
+        plan = plan_folder(self.root, val_share=val_share, seed=seed, folds=folds, fold=fold)
         raise_first(plan.problems, root=self.root)
         if plan.scheme is None:
             raise AssertionError("a folder without a class list has a fatal problem")
@@ -59,10 +69,23 @@ class FolderPlan:
     problems: tuple[Problem, ...]
 
 
-def plan_folder(root: Path, *, val_share: float = _VAL_SHARE, seed: int = _SEED) -> FolderPlan:
+def plan_folder(
+    root: Path,
+    *,
+    val_share: float = _VAL_SHARE,
+    seed: int = _SEED,
+    folds: int | None = None,
+    fold: int = 1,
+) -> FolderPlan:
     """Looks at the folder without stopping at what is wrong with it, and without writing anything."""
     listing = scan_folder(root)
-    subsets = _choose_subsets(listing, val_share=val_share, seed=seed)
+    if folds is not None:
+        _require_room_for_folds(listing, folds=folds, fold=fold, val_share=val_share)
+        subsets = _fold_subsets(listing, folds=folds, fold=fold, seed=seed)
+    elif fold != 1:
+        raise UserError(f"fold {fold} has no effect without folds: give data.folds too, or leave it out")
+    else:
+        subsets = _choose_subsets(listing, val_share=val_share, seed=seed)
     problems = [*listing.problems, *subsets.problems]
     scheme = None
     try:
@@ -116,15 +139,52 @@ def draw_share(keys: Sequence[str], *, share: float, seed: int) -> tuple[str, ..
     machine, for every version of Python, and a new file changes little of it.
     """
     num_drawn = min(max(round(share * len(keys)), 1), len(keys) - 1)
-    order = sorted(keys, key=lambda key: hashlib.sha256(f"{seed}/{key}".encode()).digest())
-    return tuple(sorted(order[: max(num_drawn, 0)]))
+    return tuple(sorted(_drawn_order(keys, seed)[: max(num_drawn, 0)]))
+
+
+def _drawn_order(keys: Sequence[str], seed: int) -> list[str]:
+    return sorted(keys, key=lambda key: hashlib.sha256(f"{seed}/{key}".encode()).digest())
+
+
+def _fold_subsets(listing: FolderListing, *, folds: int, fold: int, seed: int) -> _Subsets:
+    """Every labelled image that is not for tests is in one fold, and all are of nearly one size."""
+    test = listing.lists.get("test", ())
+    labelled = _without(listing.labelled, test)
+    val = tuple(sorted(_drawn_order(labelled, seed)[fold - 1 :: folds]))
+    keys = {"train": _without(listing.entries, val, test), "val": val, "test": test}
+    return _Subsets(keys, False, tuple(_subset_problems(listing, keys, drawn=False)))
+
+
+def _require_room_for_folds(listing: FolderListing, *, folds: int, fold: int, val_share: float) -> None:
+    root, lists = listing.root, listing.lists
+    if val_share != _VAL_SHARE:
+        raise UserError(f"val_share {val_share} has no effect beside folds: leave one of them out")
+    if not 1 <= fold <= folds:
+        raise UserError(f"fold must be 1 to {folds}, the number of folds, not {fold}")
+    for name in ("train", "val"):
+        if name in lists and not (name == "val" and _draw_of(root)):  # our own draw is nobody's wish
+            raise UserError(
+                f"{root / name}.txt names the images already, so they cannot be cut into {folds} folds: "
+                "remove the list, or train without folds"
+            )
+    number = len(_without(listing.labelled, lists.get("test", ())))
+    if number < folds:
+        raise UserError(
+            f"{root} has {how_many(number, 'labelled image')} for {folds} folds: each needs one; label more, "
+            "or take fewer folds"
+        )
+
+
+def _draw_of(root: Path) -> re.Match[str] | None:
+    """What the first line of val.txt says of the draw, where it was drawn here."""
+    path = root / "val.txt"
+    first_line = path.read_text(encoding="utf-8-sig").split("\n", 1)[0] if path.exists() else ""
+    return _DRAWN.match(first_line)
 
 
 def _reject_idle_settings(root: Path, *, val_share: float, seed: int) -> None:
     """With lists there is no draw: settings that ask for another one than was made are a mistake."""
-    path = root / "val.txt"
-    first_line = path.read_text(encoding="utf-8-sig").split("\n", 1)[0] if path.exists() else ""
-    drawn = _DRAWN.match(first_line)
+    drawn = _draw_of(root)
     made = (float(drawn[1]), int(drawn[2])) if drawn else (_VAL_SHARE, _SEED)
     if (val_share, seed) != made:
         raise UserError(
