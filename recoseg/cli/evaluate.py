@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from recoseg.cli.arguments import add_trust_argument
 from recoseg.errors import UserError
-from recoseg.text import DASH, did_you_mean, hundredths, percent, printable
+from recoseg.text import DASH, did_you_mean, how_many, hundredths, percent, percent_range, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -219,6 +219,14 @@ def notes(evaluation: Evaluation) -> Iterator[str]:
     measured = [METRICS[name].told(result) for name, result in scores.metrics.items() if name in METRICS]
     told = "".join(f" {name}: {value}." for name, value in measured)
     yield f"In per cent. Pixel accuracy: {hundredths(scores.accuracy)}.{told}"
+    if interval := evaluation.about.get("mean_iou_interval"):
+        number = how_many(evaluation.about["num_images"], "image")
+        yield (
+            f"Mean IoU {percent_range(*interval)} with a probability of 95%, as far as these {number} tell "
+            "(they were drawn anew, with repetition, a thousand times)."
+        )
+    elif evaluation.about["num_images"] == 1:
+        yield "Scored on one image: how far other images would move the score, nobody can tell."
     if scores.boundary is not None:
         far = {name: Distance.parse(word) for name, word in evaluation.about["boundary_rule"].items()}
         yield (

@@ -104,7 +104,8 @@ def _average_and_range(runs: Sequence[RunView]) -> str:
 
 
 def _range(runs: Sequence[RunView]) -> str:
-    return percent_range(min(map(_mean_iou, runs)), max(map(_mean_iou, runs)))
+    scores = [_mean_iou(run) for run in runs]
+    return f"{percent(min(scores))} to {percent(max(scores))}"
 
 
 def _gap(leader: RunView, other: RunView) -> str:

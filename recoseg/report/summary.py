@@ -24,7 +24,7 @@ def _sureness(runs: Sequence[RunView]) -> list[Markup]:
     known = [run.survey for run in runs if run.survey and run.survey.interval]
     if len(runs) > 1:
         text = (
-            "Small ranges are 95% intervals: how far another choice of images could have moved the score. "
+            "Ranges below a score are 95% intervals: how far another choice of images could have moved it. "
             "Differences are surer than that where runs are scored on the same images."
         )
     elif known and known[0].interval:

@@ -265,3 +265,19 @@ def test_options_that_are_suggested_can_be_given(recoseg, trained) -> None:
     help_text = recoseg("evaluate", "--help").out
     assert "--window" in told
     assert [option for option in told if option not in help_text] == []
+
+
+def test_the_table_says_how_sure_the_mean_is(recoseg, trained) -> None:
+    outcome = recoseg("evaluate", "run")
+    low, high = plain(trained)["mean_iou_interval"]
+    assert 0 <= low <= plain(trained)["mean_iou"] <= high <= 1
+    told = " ".join(outcome.out.split())
+    assert (
+        f"Mean IoU {100 * low:.1f} to {100 * high:.1f} with a probability of 95%, as far as these 3" in told
+    )
+
+
+def test_one_image_has_no_interval(recoseg, trained) -> None:
+    outcome = recoseg("evaluate", "run", "--data.num-val=1", "--out", "one.json")
+    assert "Scored on one image" in outcome.out
+    assert json.loads((trained.parent / "one.json").read_text())["mean_iou_interval"] is None

@@ -161,3 +161,9 @@ def test_without_a_place_the_next_number_is_taken(recoseg, tmp_path, small) -> N
     (tmp_path / "runs" / "004").mkdir(parents=True)
     assert recoseg("train", "--seeds", "5", *small).code == 0
     assert (tmp_path / "runs" / "005" / "seed-5" / "weights.safetensors").is_file()
+
+
+def test_torchrun_is_not_for_several_runs(recoseg, monkeypatch, small) -> None:
+    monkeypatch.setattr("recoseg.runs.repeats.by_torchrun", lambda: True)
+    outcome = recoseg("train", "--out", "a", "--seeds", "0", "1", *small)
+    assert (outcome.code, "start them without torchrun" in outcome.err) == (1, True)

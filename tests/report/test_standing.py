@@ -91,7 +91,7 @@ def test_without_counts_of_images_less_than_a_point_may_be_chance(make_run, scor
 
 def test_seeds_are_one_run_with_an_average_and_a_range(run_of):
     runs = [run_of(f"seed-{seed}", iou, iou, train__seed=seed) for seed, iou in enumerate((0.4, 0.5, 0.9))]
-    assert standing(runs) == "The same run with 3 seeds: mean IoU 60.0% on average, 40.0 to 90.0."
+    assert standing(runs) == "The same run with 3 seeds: mean IoU 60.0% on average, 40.0% to 90.0%."
 
 
 def test_folds_are_pooled(run_of):
