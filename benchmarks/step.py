@@ -138,7 +138,7 @@ class Phases:
         self.is_on = False
         method: Any = trainer.method
         places: list[tuple[Any, str, str]] = [
-            (method.teacher, "pseudo_label", "teacher labels"),
+            (method.teacher, "logits", "teacher"),
             (method, "view", "view: mix, colour, flip"),
             (trainer, "weak_view", "colour of labelled crops"),
             (method.student, "forward", "student forward"),

@@ -44,7 +44,7 @@ TO_BUILDERS = {"mix"}
 OF_THE_DATA = {"class_weights"}
 """Keywords that are no setting: a builder finds them in the data."""
 
-AUTOMATIC = {"decay": 0.99, "supervised_start": 0, "ramp": 0}
+AUTOMATIC = {"decay": 0.99, "supervised_start": 0, "ramp": 0, "consistency_weight": 1.0}
 """Settings that are none, and follow from the iterations of a run: what a class that knows of no run has."""
 
 

@@ -36,6 +36,14 @@ class MeanTeacherMethod:
     mix: Literal["none", "cutout", "cutmix", "classmix"] = setting(
         "classmix", "how unlabelled images are mixed: none, cutout, cutmix or classmix"
     )
+    consistency: Literal["labels", "probabilities"] = setting(
+        "labels",
+        "what the student learns from the teacher: labels, or as in the original its probabilities, with mix "
+        "none",
+    )
+    consistency_weight: float | None = setting(
+        None, "weight of unlabelled images; none: 1, and 100 with consistency probabilities", at_least=0
+    )
     trust_above: float = setting(
         0.97,
         "unlabelled images weigh by the share of their pixels with this confidence (delta_s)",

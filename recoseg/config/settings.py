@@ -63,7 +63,10 @@ def filled(config: RunConfig) -> RunConfig:
         "decay": max(0.0, min(DECAY, 1 - 25 / iterations)),
         "supervised_start": iterations // 5,
         "ramp": iterations // 10,
+        "consistency_weight": 1.0,
     }
+    if getattr(config.method, "consistency", None) == "probabilities":
+        method |= {"supervised_start": 0, "ramp": iterations * 15 // 100, "consistency_weight": 100.0}
     config = replace(config, method=where_none(config.method, method))
     if config.contrast is not None:
         config = replace(config, contrast=where_none(config.contrast, {"ramp": iterations // 10}))

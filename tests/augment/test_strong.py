@@ -56,6 +56,14 @@ def test_mixed_precision_leaves_images_in_whole_precision() -> None:
     assert torch.equal(result, expected)
 
 
+def test_a_view_in_place_changes_colours_and_moves_nothing() -> None:
+    images, pseudo = random_batch(3, 12, 16, seed=1)
+    view = StrongView(scale=(0.5, 0.6), mix=MIXES["classmix"], colours=[ColourJitter(probability=1)], flip=1)
+    altered, labels = view.in_place()(images, pseudo, None, generator())
+    assert torch.equal(altered, ColourJitter(probability=1)(images, generator()))
+    assert labels is pseudo
+
+
 def test_the_steps_follow_one_another_as_in_the_paper() -> None:
     """Scale and crop, known labels, mix, jitter, blur, flip, from one generator."""
     images, pseudo = random_batch(4, 24, 24, seed=0)

@@ -22,6 +22,10 @@ METHODS = {
     "classmix": (["--method=mean_teacher", "--method.mix=classmix"], MEAN_TEACHER),
     "by batch": (["--method=mean_teacher", "--method.teacher-norm=batch"], MEAN_TEACHER),
     "together": (["--method=mean_teacher", "--method.student-pass=together"], MEAN_TEACHER),
+    "soft": (
+        ["--method=mean_teacher", "--method.mix=none", "--method.consistency=probabilities"],
+        MEAN_TEACHER,
+    ),
     "s4gan": (["--method=s4gan"], ["supervised", "matching", "self_training", "discriminator"]),
 }
 STATS = {"contrast_accuracy", "contrast_chance_level", "contrast_active_classes", "contrast_hard_share"}
@@ -140,6 +144,11 @@ def test_fewer_images_than_a_step_takes_is_noted(recoseg, small) -> None:
             ["--method=mean_teacher", "--train.accumulate=2"],
             "method.mix classmix joins two unlabelled images, and every process and part of a step has one "
             "alone: raise train.unlabelled_per_step from 2 to 4, or take another mix",
+        ),
+        (
+            ["--method=mean_teacher", "--method.consistency=probabilities"],
+            "method.mix classmix moves labels, and method.consistency probabilities compares cells at the "
+            "same place: add method.mix none, or take method.consistency labels",
         ),
         (["--train.accumulate=3"], "train.labelled_per_step 2 cannot be shared equally by 1 process"),
     ],

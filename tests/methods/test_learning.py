@@ -29,6 +29,13 @@ CASES: dict[str, tuple[str, Callable[..., Method]]] = {
         )
         for mix in MIXES
     },
+    "mean_teacher, probabilities": (
+        "mean_teacher",
+        # in thirty steps, a weight of 100 would hold the student back where its young teacher still is
+        lambda student: MeanTeacher(
+            student, StrongView().in_place(), consistency="probabilities", ramp=20, decay=0.9
+        ),
+    ),
 }  # fmt: skip
 
 

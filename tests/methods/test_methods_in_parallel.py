@@ -20,7 +20,7 @@ from recoseg.methods.supervised import Supervised
 from recoseg.types import IGNORE, Batch, ModelOutput, PseudoLabels
 
 SIZE = (16, 16)
-STEPS = {"supervised": (0,), "mean_teacher": (0, 1), "s4gan": (0, 1, 0, 1)}
+STEPS = {"supervised": (0,), "mean_teacher": (0, 1), "soft_mean_teacher": (1,), "s4gan": (0, 1, 0, 1)}
 """Iterations to go through; the first of the semi-supervised methods has labels alone."""
 
 
@@ -48,8 +48,11 @@ def build(name: str) -> Method:
     methods: dict[str, Method] = {
         "supervised": Supervised(student),
         "mean_teacher": MeanTeacher(student, SameView(), trust_above=0.5, supervised_start=1),
+        "soft_mean_teacher": MeanTeacher(student, SameView(), consistency="probabilities"),
         "s4gan": S4GAN(student, SameView(), 2, supervised_start=1),
     }
+    if hasattr(methods[name], "teacher") and methods[name].teacher is not None:
+        torch.nn.init.normal_(methods[name].teacher.network.classifier.weight)  # teacher and student differ
     return methods[name]
 
 
@@ -98,7 +101,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return [torch.load(folder / f"{process}.pt") for process in range(2)]
 
 
-@pytest.mark.parametrize("name", ["supervised", "mean_teacher"])
+@pytest.mark.parametrize("name", ["supervised", "mean_teacher", "soft_mean_teacher"])
 def test_two_processes_have_the_gradients_of_one_with_all_images(
     found: list[dict[str, Any]], name: str
 ) -> None:
