@@ -13,6 +13,11 @@ AVERAGE = (
 )
 START = "iterations at the start that learn from labels alone; none: a fifth of all"
 RAMP = "iterations after that over which the weight of unlabelled images grows to 1; none: a tenth of all"
+DECAY = "decay of the moving average; none: the paper's 0.99, less in runs of under 2,500 iterations"
+STUDENT_PASS = (
+    "labelled and unlabelled crops pass the student one after the other, or together: faster, with BatchNorm "
+    "statistics of both"
+)
 WARM_UP = (
     "how the decay of the moving average grows to its value: mean, as the authors do, or fast, which forgets "
     "the first steps sooner"
@@ -53,21 +58,12 @@ class MeanTeacherMethod:
     pixel_above: float = setting(
         0.0, "pixels that the teacher is less sure of are not learned from; 0: all are", at_least=0, at_most=1
     )
-    decay: float | None = setting(
-        None,
-        "decay of the moving average; none: the paper's 0.99, less in runs of under 2,500 iterations",
-        at_least=0,
-        at_most=0.99999,
-    )
+    decay: float | None = setting(None, DECAY, at_least=0, at_most=0.99999)
     warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
     teacher_norm: Literal["average", "batch"] = setting(
         "average", "BatchNorm of the teacher when it labels: averaged statistics, or those of the batch"
     )
-    student_pass: Literal["separate", "together"] = setting(
-        "separate",
-        "labelled and unlabelled crops pass the student one after the other, or together: faster, with "
-        "BatchNorm statistics of both",
-    )
+    student_pass: Literal["separate", "together"] = setting("separate", STUDENT_PASS)
     supervised_start: int | None = setting(None, START, at_least=0, at_most=MOST_ITERATIONS)
     ramp: int | None = setting(None, RAMP, at_least=0, at_most=MOST_ITERATIONS)
 
@@ -87,6 +83,33 @@ class S4GANMethod:
     warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
     supervised_start: int | None = setting(None, START, at_least=0, at_most=MOST_ITERATIONS)
     ramp: int | None = setting(None, RAMP, at_least=0, at_most=MOST_ITERATIONS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VATMethod:
+    """VAT (Miyato et al., 2018): agreement on unlabelled images that are moved where it is most at risk."""
+
+    name: Literal["vat"] = "vat"
+    consistency_weight: float = setting(0.1, "weight of unlabelled images", at_least=0)
+    radius: float = setting(1.0, "how far an image is moved, against its own contrast", above=0)
+    trust_above: float = setting(
+        0.97,
+        "unlabelled images weigh by the share of the batch's pixels with this confidence",
+        at_least=0,
+        at_most=1,
+    )
+    decay: float | None = setting(None, DECAY, at_least=0, at_most=0.99999)
+    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
+    student_pass: Literal["separate", "together"] = setting("separate", STUDENT_PASS)
+    supervised_start: int = setting(
+        0, "iterations at the start that learn from labels alone", at_least=0, at_most=MOST_ITERATIONS
+    )
+    ramp: int = setting(
+        0,
+        "iterations after that over which the weight of unlabelled images grows to its value",
+        at_least=0,
+        at_most=MOST_ITERATIONS,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

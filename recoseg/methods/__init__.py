@@ -5,12 +5,14 @@ from recoseg.methods.method import Method, MethodParts
 from recoseg.methods.parts.contrast import ContrastTerm
 from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
+from recoseg.methods.vat import VAT
 
 METHODS: dict[str, type[Method]] = {
     "supervised": Supervised,
     "mean_teacher": MeanTeacher,
     "s4gan": S4GAN,
+    "vat": VAT,
 }
 """`method.name` -> what it stands for; its settings are in `config/method_settings.py`."""
 
-__all__ = ["METHODS", "S4GAN", "ContrastTerm", "MeanTeacher", "Method", "MethodParts", "Supervised"]
+__all__ = ["METHODS", "S4GAN", "VAT", "ContrastTerm", "MeanTeacher", "Method", "MethodParts", "Supervised"]

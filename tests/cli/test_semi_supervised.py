@@ -26,6 +26,7 @@ METHODS = {
         ["--method=mean_teacher", "--method.mix=none", "--method.consistency=probabilities"],
         MEAN_TEACHER,
     ),
+    "vat": (["--method=vat"], MEAN_TEACHER),
     "s4gan": (["--method=s4gan"], ["supervised", "matching", "self_training", "discriminator"]),
 }
 STATS = {"contrast_accuracy", "contrast_chance_level", "contrast_active_classes", "contrast_hard_share"}

@@ -16,11 +16,13 @@ from recoseg.methods.method import Method
 from recoseg.methods.parts.contrast import ContrastTerm
 from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
+from recoseg.methods.vat import VAT
 
 STEPS = 30
 CASES: dict[str, tuple[str, Callable[..., Method]]] = {
     "supervised": ("supervised", Supervised),
     "s4gan": ("s4gan", lambda student: S4GAN(student, StrongView(mix=no_mix), 2)),
+    "vat": ("vat", lambda student: VAT(student, StrongView(mix=no_mix), decay=0.9)),
     **{
         f"mean_teacher, {mix}": (
             "mean_teacher",

@@ -17,10 +17,17 @@ from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method
 from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
+from recoseg.methods.vat import VAT
 from recoseg.types import IGNORE, Batch, ModelOutput, PseudoLabels
 
 SIZE = (16, 16)
-STEPS = {"supervised": (0,), "mean_teacher": (0, 1), "soft_mean_teacher": (1,), "s4gan": (0, 1, 0, 1)}
+STEPS = {
+    "supervised": (0,),
+    "mean_teacher": (0, 1),
+    "soft_mean_teacher": (1,),
+    "vat": (0, 1),
+    "s4gan": (0, 1, 0, 1),
+}
 """Iterations to go through; the first of the semi-supervised methods has labels alone."""
 
 
@@ -42,6 +49,13 @@ class SameView(StrongView):
         return images, pseudo
 
 
+class UndrawnVAT(VAT):
+    """Draws nothing: a direction for two images is not that of each alone."""
+
+    def perturbed(self, images: Tensor, target: Tensor, inside: Tensor, generator: torch.Generator) -> Tensor:
+        return images * 0.9
+
+
 def build(name: str) -> Method:
     torch.manual_seed(0)
     student = PlainNetwork()
@@ -49,6 +63,7 @@ def build(name: str) -> Method:
         "supervised": Supervised(student),
         "mean_teacher": MeanTeacher(student, SameView(), trust_above=0.5, supervised_start=1),
         "soft_mean_teacher": MeanTeacher(student, SameView(), consistency="probabilities"),
+        "vat": UndrawnVAT(student, SameView(), trust_above=0.7, supervised_start=1),
         "s4gan": S4GAN(student, SameView(), 2, supervised_start=1),
     }
     if hasattr(methods[name], "teacher") and methods[name].teacher is not None:
@@ -101,7 +116,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return [torch.load(folder / f"{process}.pt") for process in range(2)]
 
 
-@pytest.mark.parametrize("name", ["supervised", "mean_teacher", "soft_mean_teacher"])
+@pytest.mark.parametrize("name", ["supervised", "mean_teacher", "soft_mean_teacher", "vat"])
 def test_two_processes_have_the_gradients_of_one_with_all_images(
     found: list[dict[str, Any]], name: str
 ) -> None:
