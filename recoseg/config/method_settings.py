@@ -12,6 +12,7 @@ AVERAGE = (
     "does with 0.99; none evaluates the student"
 )
 START = "iterations at the start that learn from labels alone; none: a fifth of all"
+START_AT_ONCE = "iterations at the start that learn from labels alone"
 RAMP = "iterations after that over which the weight of unlabelled images grows to 1; none: a tenth of all"
 DECAY = "decay of the moving average; none: the paper's 0.99, less in runs of under 2,500 iterations"
 STUDENT_PASS = (
@@ -101,15 +102,42 @@ class VATMethod:
     decay: float | None = setting(None, DECAY, at_least=0, at_most=0.99999)
     warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
     student_pass: Literal["separate", "together"] = setting("separate", STUDENT_PASS)
-    supervised_start: int = setting(
-        0, "iterations at the start that learn from labels alone", at_least=0, at_most=MOST_ITERATIONS
-    )
+    supervised_start: int = setting(0, START_AT_ONCE, at_least=0, at_most=MOST_ITERATIONS)
     ramp: int = setting(
         0,
         "iterations after that over which the weight of unlabelled images grows to its value",
         at_least=0,
         at_most=MOST_ITERATIONS,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CCTMethod:
+    """CCT (Ouali et al., 2020): decoders with perturbed input shall agree with the main one."""
+
+    name: Literal["cct"] = "cct"
+    consistency_weight: float = setting(30.0, "weight of unlabelled images", at_least=0)
+    num_dropout: int = setting(6, "decoders that see half of the channels", at_least=0, at_most=100)
+    num_feature_drop: int = setting(6, "decoders that see no cells of high values", at_least=0, at_most=100)
+    num_feature_noise: int = setting(6, "decoders that see noise of 30 %", at_least=0, at_most=100)
+    num_guided_cutout: int = setting(
+        6, "decoders that see objects with a box cut out; needs a class background", at_least=0, at_most=100
+    )
+    num_vat: int = setting(
+        2, "decoders that see the map moved where it matters most", at_least=0, at_most=100
+    )
+    num_context_masking: int = setting(
+        2, "decoders that see objects alone; needs a class background", at_least=0, at_most=100
+    )
+    num_object_masking: int = setting(
+        2, "decoders that see all but objects; needs a class background", at_least=0, at_most=100
+    )
+    radius: float = setting(2.0, "how far the map is moved for the decoders of num_vat", above=0)
+    average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
+    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
+    student_pass: Literal["separate", "together"] = setting("separate", STUDENT_PASS)
+    supervised_start: int = setting(0, START_AT_ONCE, at_least=0, at_most=MOST_ITERATIONS)
+    ramp: int | None = setting(None, RAMP, at_least=0, at_most=MOST_ITERATIONS)
 
 
 @dataclass(frozen=True, kw_only=True)

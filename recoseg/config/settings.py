@@ -19,6 +19,7 @@ from recoseg.config.data_settings import (
     SunRGBDData,
 )
 from recoseg.config.method_settings import (
+    CCTMethod,
     ContrastSettings,
     MeanTeacherMethod,
     S4GANMethod,
@@ -47,7 +48,7 @@ class RunConfig:
     model: DeepLabV3PlusModel | DeepLabV2Model | TransformersModel | FactoryModel = field(
         default_factory=DeepLabV3PlusModel
     )
-    method: SupervisedMethod | MeanTeacherMethod | S4GANMethod | VATMethod = field(
+    method: SupervisedMethod | MeanTeacherMethod | S4GANMethod | VATMethod | CCTMethod = field(
         default_factory=SupervisedMethod
     )
     contrast: ContrastSettings | None = None

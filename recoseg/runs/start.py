@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from torch import nn
 
 from recoseg.batches import StepBatches
 from recoseg.builders.data import (
@@ -33,6 +32,7 @@ from recoseg.config.load import flat, to_yaml
 from recoseg.config.settings import RunConfig
 from recoseg.data.dataset import Cached, Dataset
 from recoseg.data.worker_processes import Progress
+from recoseg.methods.method import Method
 from recoseg.runs.run_folder import RunFolder
 from recoseg.splits.label_split import LabelSplit, VisibleLabels
 from recoseg.train.precision import Precision, require_sixteen_bits
@@ -88,7 +88,14 @@ def build_trainer(
     )
     weights = class_weights(config, dataset, visible, split)
     used = weights if train.class_weights == "root" else None
-    method = build_method(config, model, len(dataset.classes), class_weights=used, resumed=resumed)
+    method = build_method(
+        config,
+        model,
+        len(dataset.classes),
+        background=dataset.classes.background,
+        class_weights=used,
+        resumed=resumed,
+    )
     to_validate = val_keys(dataset)
     selection = build_selection(train, cached, to_validate, visible, split)
     held_back = list(selection.keys) if selection and selection.dataset is visible else []
@@ -107,7 +114,7 @@ def build_trainer(
         seed=train.seed,
         num_loaders=num_loaders,
         settings=flat(config),
-        about=_about(config, dataset, split, model, start, batches, device),
+        about=_about(config, dataset, split, method, start, batches, device),
         folder=folder(),
     )
 
@@ -116,7 +123,7 @@ def _about(
     config: RunConfig,
     dataset: Dataset,
     split: LabelSplit,
-    model: nn.Module,
+    method: Method,
     start: list[str],
     batches: StepBatches,
     device: torch.device,
@@ -126,12 +133,13 @@ def _about(
     partly = f" ({split.pixels}{unit} of each class)" if split.pixels else ""
     labelled = f"{len(split.labelled)} labelled images{partly}, {len(split.unlabelled)} unlabelled"
     classes, validation = len(dataset.classes), len(dataset.keys("val"))
-    millions = sum(parameter.numel() for parameter in model.parameters()) / 1e6
+    millions = sum(parameter.numel() for parameter in method.student.parameters()) / 1e6
     lines = [
         f"data:    {dataset.name}, {classes} classes; {labelled}, {validation} to validate",
         f"network: {describe_model(config.model)}, {millions:.1f} million parameters, {device}",
         *start,
         f"method:  {describe_method(config)}, {config.train.iterations} iterations",
+        *(f"note:    {note}" for note in method.notes),
     ]
     for crops, count in (
         (batches.labelled, batches.labelled_per_step),

@@ -84,6 +84,7 @@ def test_poison_in_hidden_masks_leaves_a_run_bit_identical(data, recoseg, train,
 SEMI_SUPERVISED = {
     "soft": ["--method=mean_teacher", "--method.mix=none", "--method.consistency=probabilities"],
     "vat": ["--method=vat", "--method.trust-above=0"],
+    "cct": ["--method=cct"],
 }
 
 

@@ -27,6 +27,7 @@ METHODS = {
         MEAN_TEACHER,
     ),
     "vat": (["--method=vat"], MEAN_TEACHER),
+    "cct": (["--method=cct"], MEAN_TEACHER),
     "s4gan": (["--method=s4gan"], ["supervised", "matching", "self_training", "discriminator"]),
 }
 STATS = {"contrast_accuracy", "contrast_chance_level", "contrast_active_classes", "contrast_hard_share"}
@@ -63,6 +64,18 @@ def test_a_method_that_needs_whole_labels_says_so(recoseg, small) -> None:
     outcome = recoseg("train", "--out", "run", *settings, "--method=s4gan", "--split.pixels=1")
     assert (outcome.code, outcome.err.count("\n")) == (1, 1)
     assert "s4gan needs fully labelled images" in outcome.err
+
+
+@pytest.mark.parametrize("names", [["background", "leaf", "stem"], ["soil", "leaf", "stem"]])
+def test_cct_says_which_decoders_a_dataset_without_background_has_to_do_without(
+    recoseg, photos, small, names
+) -> None:
+    (photos / "classes.json").write_text(json.dumps({"names": names}))
+    settings = [word for word in small if not word.startswith("--data.")]
+    outcome = recoseg("train", "--data", photos, "--out", "run", *settings, *QUICK, "--method=cct")
+    assert outcome.code == 0, outcome.err
+    note = "note:    cct leaves out context_masking, guided_cutout, object_masking, which look at objects"
+    assert outcome.out.count(note) == (names[0] != "background")
 
 
 def test_equal_runs_are_equal_and_loading_processes_change_nothing(
