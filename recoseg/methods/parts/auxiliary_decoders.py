@@ -76,11 +76,15 @@ class AuxiliaryDecoders(nn.Module):
         self, decoded: Tensor, probabilities: Tensor, inside: Tensor, generator: torch.Generator
     ) -> Tensor:
         """`probabilities` (B, K, h, w) are the main decoder's; cells `inside` (B, h, w) show the image."""
-        objects = probabilities.argmax(1) != self.background if GUIDED & self.counts.keys() else inside
+        objects = inside
+        if GUIDED & self.counts.keys():
+            assert self.background is not None
+            objects = probabilities.argmax(1) != self.background
         many = generator_on(decoded.device, generator)
         seen = _Seen(decoded, inside, objects, self.radius, generator, many)
         sizes = list(self.counts.values())
-        weights, biases = self.weight.split(sizes), self.bias.view(len(self.weight), -1, 1).split(sizes)
+        weights = torch.split(self.weight, sizes)
+        biases = torch.split(self.bias.view(len(self.weight), -1, 1), sizes)
         answers = [
             _KINDS[kind](seen, weight, bias)
             for kind, weight, bias in zip(self.counts, weights, biases, strict=True)
