@@ -49,7 +49,7 @@ def test_every_method_runs_and_logs_its_parts(recoseg, tmp_path, small, lines, m
     assert (tmp_path / "run" / "weights.safetensors").is_file()
 
 
-@pytest.mark.parametrize("method", ["supervised", "classmix"])
+@pytest.mark.parametrize("method", ["supervised", "classmix", "soft", "vat", "cct"])
 def test_a_few_labelled_pixels_of_each_image_are_enough(recoseg, tmp_path, small, lines, method) -> None:
     settings = [word for word in small if not word.startswith("--split.")]
     more = [*METHODS[method][0], *CONTRAST, "--split.pixels=1"]
