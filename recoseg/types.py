@@ -40,6 +40,12 @@ class ClassInfo:
     def __len__(self) -> int:
         return len(self.names)
 
+    @property
+    def background(self) -> int | None:
+        """The class of what is no object: the one of that name, if there is one."""
+        names = [name.strip().lower() for name in self.names]
+        return names.index("background") if "background" in names else None
+
 
 def require_same_classes(named: Sequence[tuple[str, ClassInfo]], *, remedy: str) -> None:
     """Of several runs, by name: the numbers of their classes must mean the same."""

@@ -59,10 +59,14 @@ def build_method(
     student: nn.Module,
     num_classes: int,
     *,
+    background: int | None = None,
     class_weights: Tensor | None = None,
     resumed: bool = False,
 ) -> Method:
-    """`resumed` where a saved state will be put into it: then no weights need to be read."""
+    """`background` is the class of what is no object, if there is one.
+
+    `resumed` where a saved state will be put into it: then no weights need to be read.
+    """
     parts = MethodParts(
         num_classes=num_classes,
         strong_view=partial(build_strong_view, config.augment),
@@ -71,6 +75,7 @@ def build_method(
             config.model, num_classes, seed=seed_for(config.train.seed, "second network"), resumed=resumed
         )[0],
         optimiser=partial(build_optimiser, config.optimiser),
+        background=background,
     )
     with torch.random.fork_rng(devices=[]):  # for methods with networks of their own
         torch.manual_seed(seed_for(config.train.seed, "discriminator"))

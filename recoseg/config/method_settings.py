@@ -12,7 +12,13 @@ AVERAGE = (
     "does with 0.99; none evaluates the student"
 )
 START = "iterations at the start that learn from labels alone; none: a fifth of all"
+START_AT_ONCE = "iterations at the start that learn from labels alone"
 RAMP = "iterations after that over which the weight of unlabelled images grows to 1; none: a tenth of all"
+DECAY = "decay of the moving average; none: the paper's 0.99, less in runs of under 2,500 iterations"
+STUDENT_PASS = (
+    "labelled and unlabelled crops pass the student one after the other, or together: faster, with BatchNorm "
+    "statistics of both"
+)
 WARM_UP = (
     "how the decay of the moving average grows to its value: mean, as the authors do, or fast, which forgets "
     "the first steps sooner"
@@ -36,6 +42,14 @@ class MeanTeacherMethod:
     mix: Literal["none", "cutout", "cutmix", "classmix"] = setting(
         "classmix", "how unlabelled images are mixed: none, cutout, cutmix or classmix"
     )
+    consistency: Literal["labels", "probabilities"] = setting(
+        "labels",
+        "what the student learns from the teacher: labels, or as in the original its probabilities, with mix "
+        "none",
+    )
+    consistency_weight: float | None = setting(
+        None, "weight of unlabelled images; none: 1, and 100 with consistency probabilities", at_least=0
+    )
     trust_above: float = setting(
         0.97,
         "unlabelled images weigh by the share of their pixels with this confidence (delta_s)",
@@ -45,21 +59,12 @@ class MeanTeacherMethod:
     pixel_above: float = setting(
         0.0, "pixels that the teacher is less sure of are not learned from; 0: all are", at_least=0, at_most=1
     )
-    decay: float | None = setting(
-        None,
-        "decay of the moving average; none: the paper's 0.99, less in runs of under 2,500 iterations",
-        at_least=0,
-        at_most=0.99999,
-    )
+    decay: float | None = setting(None, DECAY, at_least=0, at_most=0.99999)
     warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
     teacher_norm: Literal["average", "batch"] = setting(
         "average", "BatchNorm of the teacher when it labels: averaged statistics, or those of the batch"
     )
-    student_pass: Literal["separate", "together"] = setting(
-        "separate",
-        "labelled and unlabelled crops pass the student one after the other, or together: faster, with "
-        "BatchNorm statistics of both",
-    )
+    student_pass: Literal["separate", "together"] = setting("separate", STUDENT_PASS)
     supervised_start: int | None = setting(None, START, at_least=0, at_most=MOST_ITERATIONS)
     ramp: int | None = setting(None, RAMP, at_least=0, at_most=MOST_ITERATIONS)
 
@@ -82,6 +87,60 @@ class S4GANMethod:
 
 
 @dataclass(frozen=True, kw_only=True)
+class VATMethod:
+    """VAT (Miyato et al., 2018): agreement on unlabelled images that are moved where it is most at risk."""
+
+    name: Literal["vat"] = "vat"
+    consistency_weight: float = setting(0.1, "weight of unlabelled images", at_least=0)
+    radius: float = setting(1.0, "how far an image is moved, against its own contrast", above=0)
+    trust_above: float = setting(
+        0.97,
+        "unlabelled images weigh by the share of the batch's pixels with this confidence",
+        at_least=0,
+        at_most=1,
+    )
+    decay: float | None = setting(None, DECAY, at_least=0, at_most=0.99999)
+    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
+    student_pass: Literal["separate", "together"] = setting("separate", STUDENT_PASS)
+    supervised_start: int = setting(0, START_AT_ONCE, at_least=0, at_most=MOST_ITERATIONS)
+    ramp: int = setting(
+        0,
+        "iterations after that over which the weight of unlabelled images grows to its value",
+        at_least=0,
+        at_most=MOST_ITERATIONS,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CCTMethod:
+    """CCT (Ouali et al., 2020): decoders with perturbed input shall agree with the main one."""
+
+    name: Literal["cct"] = "cct"
+    consistency_weight: float = setting(30.0, "weight of unlabelled images", at_least=0)
+    num_dropout: int = setting(6, "decoders that see half of the channels", at_least=0, at_most=100)
+    num_feature_drop: int = setting(6, "decoders that see no cells of high values", at_least=0, at_most=100)
+    num_feature_noise: int = setting(6, "decoders that see noise of 30 %", at_least=0, at_most=100)
+    num_guided_cutout: int = setting(
+        6, "decoders that see objects with a box cut out; needs a class background", at_least=0, at_most=100
+    )
+    num_vat: int = setting(
+        2, "decoders that see the map moved where it matters most", at_least=0, at_most=100
+    )
+    num_context_masking: int = setting(
+        2, "decoders that see objects alone; needs a class background", at_least=0, at_most=100
+    )
+    num_object_masking: int = setting(
+        2, "decoders that see all but objects; needs a class background", at_least=0, at_most=100
+    )
+    radius: float = setting(2.0, "how far the map is moved for the decoders of num_vat", above=0)
+    average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
+    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
+    student_pass: Literal["separate", "together"] = setting("separate", STUDENT_PASS)
+    supervised_start: int = setting(0, START_AT_ONCE, at_least=0, at_most=MOST_ITERATIONS)
+    ramp: int | None = setting(None, RAMP, at_least=0, at_most=MOST_ITERATIONS)
+
+
+@dataclass(frozen=True, kw_only=True)
 class FactoryMethod:
     """A method of your own, made by a function of yours, see docs/training.md."""
 
@@ -91,6 +150,10 @@ class FactoryMethod:
         "package.module:function, called with the network and a MethodParts; it returns a "
         "recoseg.methods.Method; the current folder is searched too",
     )
+
+
+MethodSettings = SupervisedMethod | MeanTeacherMethod | S4GANMethod | VATMethod | CCTMethod | FactoryMethod
+"""What `method` may be; where no name is given, the first that has the settings."""
 
 
 @dataclass(frozen=True, kw_only=True)

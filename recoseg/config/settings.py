@@ -18,13 +18,7 @@ from recoseg.config.data_settings import (
     ScenesData,
     SunRGBDData,
 )
-from recoseg.config.method_settings import (
-    ContrastSettings,
-    FactoryMethod,
-    MeanTeacherMethod,
-    S4GANMethod,
-    SupervisedMethod,
-)
+from recoseg.config.method_settings import ContrastSettings, MethodSettings, SupervisedMethod
 from recoseg.config.model_settings import (
     DeepLabV2Model,
     DeepLabV3PlusModel,
@@ -47,9 +41,7 @@ class RunConfig:
     model: DeepLabV3PlusModel | DeepLabV2Model | TransformersModel | FactoryModel = field(
         default_factory=DeepLabV3PlusModel
     )
-    method: SupervisedMethod | MeanTeacherMethod | S4GANMethod | FactoryMethod = field(
-        default_factory=SupervisedMethod
-    )
+    method: MethodSettings = field(default_factory=SupervisedMethod)
     contrast: ContrastSettings | None = None
     optimiser: SGDOptimiser | AdamWOptimiser = field(default_factory=SGDOptimiser)
     train: TrainSettings = field(default_factory=TrainSettings)
@@ -71,7 +63,10 @@ def filled(config: RunConfig) -> RunConfig:
         "decay": max(0.0, min(DECAY, 1 - 25 / iterations)),
         "supervised_start": iterations // 5,
         "ramp": iterations // 10,
+        "consistency_weight": 1.0,
     }
+    if getattr(config.method, "consistency", None) == "probabilities":
+        method |= {"supervised_start": 0, "ramp": iterations * 15 // 100, "consistency_weight": 100.0}
     config = replace(config, method=where_none(config.method, method))
     if config.contrast is not None:
         config = replace(config, contrast=where_none(config.contrast, {"ramp": iterations // 10}))

@@ -1,16 +1,30 @@
 """Methods of training, one file each, by their names in `METHODS`."""
 
+from recoseg.methods.cct import CCT
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method, MethodParts
 from recoseg.methods.parts.contrast import ContrastTerm
 from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
+from recoseg.methods.vat import VAT
 
 METHODS: dict[str, type[Method]] = {
     "supervised": Supervised,
     "mean_teacher": MeanTeacher,
     "s4gan": S4GAN,
+    "vat": VAT,
+    "cct": CCT,
 }
 """`method.name` -> what it stands for; its settings are in `config/method_settings.py`."""
 
-__all__ = ["METHODS", "S4GAN", "ContrastTerm", "MeanTeacher", "Method", "MethodParts", "Supervised"]
+__all__ = [
+    "CCT",
+    "METHODS",
+    "S4GAN",
+    "VAT",
+    "ContrastTerm",
+    "MeanTeacher",
+    "Method",
+    "MethodParts",
+    "Supervised",
+]

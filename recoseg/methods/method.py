@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -26,6 +26,7 @@ class MethodParts:
     iterations: int  # of the whole run
     another_network: Callable[[], nn.Module]  # like the student, of other first weights, without features
     optimiser: Callable[[nn.Module], Optimizer]  # like the student's, for a network of the method's own
+    background: int | None  # the class of what is no object, if there is one
 
 
 class Method(nn.Module, ABC):
@@ -36,6 +37,7 @@ class Method(nn.Module, ABC):
     """
 
     needs_unlabelled = False
+    notes: Sequence[str] = ()  # what a person should know before a run, a line each
     class_weights: Tensor | None
 
     def __init__(self, student: nn.Module, *, class_weights: Tensor | None = None) -> None:

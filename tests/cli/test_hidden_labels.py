@@ -81,6 +81,27 @@ def test_poison_in_hidden_masks_leaves_a_run_bit_identical(data, recoseg, train,
     assert train(data, "clean-run", split) == train(poisoned, "poisoned-run", split)
 
 
+SEMI_SUPERVISED = {
+    "soft": ["--method=mean_teacher", "--method.mix=none", "--method.consistency=probabilities"],
+    "vat": ["--method=vat", "--method.trust-above=0"],
+    "cct": ["--method=cct"],
+}
+
+
+@pytest.mark.parametrize("method", SEMI_SUPERVISED)
+def test_poison_in_hidden_masks_changes_nothing_in_a_method_that_sees_their_images(
+    data, recoseg, train, tmp_path, method
+) -> None:
+    assert recoseg("split", data, "--labels", NUM_LABELLED, "--out", "split.json").code == 0
+    poisoned = tmp_path / "poisoned"
+    shutil.copytree(data, poisoned)
+    for key in json.loads((tmp_path / "split.json").read_text())["unlabelled"]:
+        wrong_classes(poisoned / "labels" / f"{key}.png")
+    contrast = ["--contrast.num-queries=8", "--contrast.num-keys=16", "--contrast.feature-channels=8"]
+    settings = ["--split.file=split.json", *contrast, *SEMI_SUPERVISED[method]]
+    assert train(data, "clean-run", *settings) == train(poisoned, "poisoned-run", *settings)
+
+
 @pytest.mark.parametrize("pixels", ["1", "5%"])
 def test_poison_in_hidden_pixels_leaves_a_run_bit_identical(data, recoseg, train, tmp_path, pixels) -> None:
     """Classes trade places outside the visible pixels, in equal numbers, so that shares stay the same."""

@@ -88,6 +88,32 @@ def test_a_run_with_adamw_goes_on_exactly(recoseg, tmp_path, small, full_disk_at
     require_same_end(tmp_path / "whole", tmp_path / "cut")
 
 
+@pytest.mark.parametrize(
+    "method",
+    [
+        ["--method=mean_teacher", "--method.mix=none", "--method.consistency=probabilities"],
+        ["--method=vat", "--method.trust-above=0"],
+        ["--method=cct"],
+    ],
+    ids=lambda words: words[-1],
+)
+def test_a_run_of_another_method_goes_on_exactly(
+    recoseg, tmp_path, small, full_disk_at, require_same_end, method
+) -> None:
+    settings = [
+        *small,
+        *method,
+        "--contrast.num-queries=8",
+        "--contrast.num-keys=16",
+        "--contrast.feature-channels=8",
+    ]
+    assert recoseg("train", "--out", "whole", *settings).code == 0
+    with full_disk_at(3):
+        assert recoseg("train", "--out", "cut", *settings).code == 1
+    assert recoseg("train", "--resume", "cut").code == 0
+    require_same_end(tmp_path / "whole", tmp_path / "cut")
+
+
 class PowerCut(BaseException):
     """Nothing catches it: whatever is not on the disk is gone."""
 

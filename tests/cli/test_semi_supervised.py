@@ -22,6 +22,12 @@ METHODS = {
     "classmix": (["--method=mean_teacher", "--method.mix=classmix"], MEAN_TEACHER),
     "by batch": (["--method=mean_teacher", "--method.teacher-norm=batch"], MEAN_TEACHER),
     "together": (["--method=mean_teacher", "--method.student-pass=together"], MEAN_TEACHER),
+    "soft": (
+        ["--method=mean_teacher", "--method.mix=none", "--method.consistency=probabilities"],
+        MEAN_TEACHER,
+    ),
+    "vat": (["--method=vat"], MEAN_TEACHER),
+    "cct": (["--method=cct"], MEAN_TEACHER),
     "s4gan": (["--method=s4gan"], ["supervised", "matching", "self_training", "discriminator"]),
 }
 STATS = {"contrast_accuracy", "contrast_chance_level", "contrast_active_classes", "contrast_hard_share"}
@@ -43,7 +49,7 @@ def test_every_method_runs_and_logs_its_parts(recoseg, tmp_path, small, lines, m
     assert (tmp_path / "run" / "weights.safetensors").is_file()
 
 
-@pytest.mark.parametrize("method", ["supervised", "classmix"])
+@pytest.mark.parametrize("method", ["supervised", "classmix", "soft", "vat", "cct"])
 def test_a_few_labelled_pixels_of_each_image_are_enough(recoseg, tmp_path, small, lines, method) -> None:
     settings = [word for word in small if not word.startswith("--split.")]
     more = [*METHODS[method][0], *CONTRAST, "--split.pixels=1"]
@@ -58,6 +64,18 @@ def test_a_method_that_needs_whole_labels_says_so(recoseg, small) -> None:
     outcome = recoseg("train", "--out", "run", *settings, "--method=s4gan", "--split.pixels=1")
     assert (outcome.code, outcome.err.count("\n")) == (1, 1)
     assert "s4gan needs fully labelled images" in outcome.err
+
+
+@pytest.mark.parametrize("names", [["background", "leaf", "stem"], ["soil", "leaf", "stem"]])
+def test_cct_says_which_decoders_a_dataset_without_background_has_to_do_without(
+    recoseg, photos, small, names
+) -> None:
+    (photos / "classes.json").write_text(json.dumps({"names": names}))
+    settings = [word for word in small if not word.startswith("--data.")]
+    outcome = recoseg("train", "--data", photos, "--out", "run", *settings, *QUICK, "--method=cct")
+    assert outcome.code == 0, outcome.err
+    note = "note:    cct leaves out context_masking, guided_cutout, object_masking, which look at objects"
+    assert outcome.out.count(note) == (names[0] != "background")
 
 
 def test_equal_runs_are_equal_and_loading_processes_change_nothing(
@@ -140,6 +158,11 @@ def test_fewer_images_than_a_step_takes_is_noted(recoseg, small) -> None:
             ["--method=mean_teacher", "--train.accumulate=2"],
             "method.mix classmix joins two unlabelled images, and every process and part of a step has one "
             "alone: raise train.unlabelled_per_step from 2 to 4, or take another mix",
+        ),
+        (
+            ["--method=mean_teacher", "--method.consistency=probabilities"],
+            "method.mix classmix moves labels, and method.consistency probabilities compares cells at the "
+            "same place: add method.mix none, or take method.consistency labels",
         ),
         (["--train.accumulate=3"], "train.labelled_per_step 2 cannot be shared equally by 1 process"),
     ],

@@ -41,6 +41,9 @@ class TinyNetwork(SegmentationNetwork):
             nn.init.zeros_(self.classifier.weight)
             self.classifier.bias.data = torch.tensor(probabilities).log()
 
+    def decoded_channels(self) -> int:
+        return self.classifier.in_channels
+
     def forward(self, images: Tensor) -> ModelOutput:
         x = self.body(images)
         logits, features = self.classifier(x), None if self.representation is None else self.representation(x)

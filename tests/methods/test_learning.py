@@ -11,16 +11,26 @@ from recoseg import RegionalContrast
 from recoseg.augment.mix import MIXES, no_mix
 from recoseg.augment.strong import StrongView
 from recoseg.methods import METHODS
+from recoseg.methods.cct import CCT
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method
 from recoseg.methods.parts.contrast import ContrastTerm
 from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
+from recoseg.methods.vat import VAT
 
 STEPS = 30
+
+
+def new_sgd(network: torch.nn.Module) -> torch.optim.Optimizer:
+    return torch.optim.SGD(network.parameters(), lr=0.03, momentum=0.9)
+
+
 CASES: dict[str, tuple[str, Callable[..., Method]]] = {
     "supervised": ("supervised", Supervised),
     "s4gan": ("s4gan", lambda student: S4GAN(student, StrongView(mix=no_mix), 2)),
+    "vat": ("vat", lambda student: VAT(student, StrongView(mix=no_mix), decay=0.9)),
+    "cct": ("cct", lambda student: CCT(student, StrongView(mix=no_mix), 2, 0, new_sgd, ramp=20)),
     **{
         f"mean_teacher, {mix}": (
             "mean_teacher",
@@ -29,6 +39,13 @@ CASES: dict[str, tuple[str, Callable[..., Method]]] = {
         )
         for mix in MIXES
     },
+    "mean_teacher, probabilities": (
+        "mean_teacher",
+        # in thirty steps, a weight of 100 would hold the student back where its young teacher still is
+        lambda student: MeanTeacher(
+            student, StrongView().in_place(), consistency="probabilities", ramp=20, decay=0.9
+        ),
+    ),
 }  # fmt: skip
 
 
@@ -44,7 +61,7 @@ def test_the_method_learns_two_classes(tiny_network, toy_batch, case: str, with_
     _, build = CASES[case]
     method = build(tiny_network(features=8 if with_contrast else None))
     contrast = ContrastTerm(contrast=RegionalContrast(num_queries=16, num_keys=32)) if with_contrast else None
-    optimisers = [torch.optim.SGD(method.student.parameters(), lr=0.03, momentum=0.9)]
+    optimisers = [new_sgd(method.student)]
     optimisers += method.own_optimisers().values()
 
     losses = []

@@ -13,23 +13,38 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from recoseg.augment.strong import StrongView
+from recoseg.methods.cct import CCT
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method
 from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
+from recoseg.methods.vat import VAT
+from recoseg.models.network import SegmentationNetwork
 from recoseg.types import IGNORE, Batch, ModelOutput, PseudoLabels
 
 SIZE = (16, 16)
-STEPS = {"supervised": (0,), "mean_teacher": (0, 1), "s4gan": (0, 1, 0, 1)}
+STEPS = {
+    "supervised": (0,),
+    "mean_teacher": (0, 1),
+    "soft_mean_teacher": (1,),
+    "vat": (0, 1),
+    "cct": (1,),
+    "resting_cct": (0, 1),
+    "s4gan": (0, 1, 0, 1),
+}
 """Iterations to go through; the first of the semi-supervised methods has labels alone."""
 
 
-class PlainNetwork(nn.Module):
+class PlainNetwork(SegmentationNetwork):
     """Without BatchNorm, so that images do not depend on one another."""
 
     def __init__(self) -> None:
         super().__init__()
         self.body, self.classifier = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(8, 2, 1)
+        self.representation = None
+
+    def decoded_channels(self) -> int:
+        return 8
 
     def forward(self, images: Tensor) -> ModelOutput:
         return ModelOutput(self.classifier(self.body(images).relu()))
@@ -42,14 +57,36 @@ class SameView(StrongView):
         return images, pseudo
 
 
+class UndrawnVAT(VAT):
+    """Draws nothing: a direction for two images is not that of each alone."""
+
+    def perturbed(self, images: Tensor, target: Tensor, inside: Tensor, generator: torch.Generator) -> Tensor:
+        return images * 0.9
+
+
+NOTHING_DRAWN = {
+    "num_dropout": 0, "num_feature_drop": 0, "num_feature_noise": 0, "num_guided_cutout": 0, "num_vat": 0,
+}  # fmt: skip
+
+
+def sgd(network: nn.Module) -> torch.optim.Optimizer:
+    return torch.optim.SGD(network.parameters(), lr=0.1)
+
+
 def build(name: str) -> Method:
     torch.manual_seed(0)
     student = PlainNetwork()
     methods: dict[str, Method] = {
         "supervised": Supervised(student),
         "mean_teacher": MeanTeacher(student, SameView(), trust_above=0.5, supervised_start=1),
+        "soft_mean_teacher": MeanTeacher(student, SameView(), consistency="probabilities"),
+        "vat": UndrawnVAT(student, SameView(), trust_above=0.7, supervised_start=1),
+        "cct": CCT(student, SameView(), 2, 0, sgd, **NOTHING_DRAWN),
+        "resting_cct": CCT(student, SameView(), 2, 0, sgd, supervised_start=1),
         "s4gan": S4GAN(student, SameView(), 2, supervised_start=1),
     }
+    if hasattr(methods[name], "teacher") and methods[name].teacher is not None:
+        torch.nn.init.normal_(methods[name].teacher.network.classifier.weight)  # teacher and student differ
     return methods[name]
 
 
@@ -98,7 +135,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return [torch.load(folder / f"{process}.pt") for process in range(2)]
 
 
-@pytest.mark.parametrize("name", ["supervised", "mean_teacher"])
+@pytest.mark.parametrize("name", ["supervised", "mean_teacher", "soft_mean_teacher", "vat", "cct"])
 def test_two_processes_have_the_gradients_of_one_with_all_images(
     found: list[dict[str, Any]], name: str
 ) -> None:
@@ -118,4 +155,15 @@ def test_s4gan_has_a_gradient_for_every_parameter_in_every_step_and_the_same_in_
         for parameter, gradient in mine.items():
             assert torch.equal(gradient, other[parameter])
             rests = parameter.startswith("discriminator.") and STEPS["s4gan"][step] == 0
+            assert bool(gradient.any()) != rests, (step, parameter)
+
+
+def test_cct_has_a_gradient_for_every_decoder_in_every_step_and_the_same_in_both(
+    found: list[dict[str, Any]],
+) -> None:
+    first, second = (process["resting_cct"] for process in found)
+    for step, (mine, other) in enumerate(zip(first, second, strict=True)):
+        for parameter, gradient in mine.items():
+            assert torch.equal(gradient, other[parameter])
+            rests = parameter.startswith("decoders.") and STEPS["resting_cct"][step] == 0
             assert bool(gradient.any()) != rests, (step, parameter)
