@@ -15,13 +15,9 @@ from recoseg.config.parse import members
 from recoseg.config.settings import RunConfig
 from recoseg.data import DATASETS
 from recoseg.losses.regional_contrast import RegionalContrast
-from recoseg.methods.mean_teacher import MeanTeacher
-from recoseg.methods.parts.contrast import ContrastTerm
-from recoseg.methods.s4gan import S4GAN
-from recoseg.methods.supervised import Supervised
+from recoseg.methods import METHODS, ContrastTerm
 from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
 
-METHODS = {"supervised": Supervised, "mean_teacher": MeanTeacher, "s4gan": S4GAN}
 CONFIGS = sorted((Path(__file__).parents[1] / "configs").glob("*.yaml"))
 
 
@@ -38,13 +34,13 @@ def test_there_are_shipped_configs() -> None:
     assert {"demo", "own_images", "scenes"} <= {path.stem for path in CONFIGS}
 
 
-TO_BUILDERS = {"mix"}
-"""Settings of which a builder makes an object that the class takes: `mix` becomes a part of the view."""
+TO_BUILDERS = {"mix", "cutmix"}
+"""Settings of which a builder makes an object that the class takes: both become a part of its views."""
 
 OF_THE_DATA = {"class_weights"}
 """Keywords that are no setting: a builder finds them in the data."""
 
-AUTOMATIC = {"decay": 0.99, "supervised_start": 0, "ramp": 0}
+AUTOMATIC = {"decay": 0.99, "unimatch_v2.decay": 0.996, "supervised_start": 0, "ramp": 0}
 """Settings that are none, and follow from the iterations of a run: what a class that knows of no run has."""
 
 
@@ -64,7 +60,8 @@ def test_settings_are_the_keywords_of_the_class_with_the_same_defaults(section, 
         assert set(settings) == set(known), name
         for setting, default in settings.items():
             if known[setting] is not inspect.Parameter.empty:
-                alone = AUTOMATIC.get(setting, default) if default is None else default
+                found = AUTOMATIC.get(f"{name}.{setting}", AUTOMATIC.get(setting, default))
+                alone = found if default is None else default
                 assert alone == known[setting], (name, setting)
 
 

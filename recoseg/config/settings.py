@@ -18,7 +18,16 @@ from recoseg.config.data_settings import (
     ScenesData,
     SunRGBDData,
 )
-from recoseg.config.method_settings import ContrastSettings, MeanTeacherMethod, S4GANMethod, SupervisedMethod
+from recoseg.config.method_settings import (
+    ContrastSettings,
+    FixMatchMethod,
+    MeanTeacherMethod,
+    PrevMatchMethod,
+    S4GANMethod,
+    SupervisedMethod,
+    UniMatchMethod,
+    UniMatchV2Method,
+)
 from recoseg.config.model_settings import (
     DeepLabV2Model,
     DeepLabV3PlusModel,
@@ -41,13 +50,22 @@ class RunConfig:
     model: DeepLabV3PlusModel | DeepLabV2Model | TransformersModel | FactoryModel = field(
         default_factory=DeepLabV3PlusModel
     )
-    method: SupervisedMethod | MeanTeacherMethod | S4GANMethod = field(default_factory=SupervisedMethod)
+    method: (
+        SupervisedMethod
+        | MeanTeacherMethod
+        | S4GANMethod
+        | FixMatchMethod
+        | UniMatchMethod
+        | UniMatchV2Method
+        | PrevMatchMethod
+    ) = field(default_factory=SupervisedMethod)
     contrast: ContrastSettings | None = None
     optimiser: SGDOptimiser | AdamWOptimiser = field(default_factory=SGDOptimiser)
     train: TrainSettings = field(default_factory=TrainSettings)
 
 
 DECAY = 0.99  # the paper's, of the moving average
+OWN_DECAYS = {"unimatch_v2": 0.996}  # of methods whose authors have another
 PAPERS_MAP = 20  # cells to a side of the encoder's output: crops of 321 pixels at output stride 16
 PAPERS_RATES = (6, 12, 18)  # at output stride 16
 
@@ -60,9 +78,10 @@ def filled(config: RunConfig) -> RunConfig:
     iterations = config.train.iterations
     # An average over the last hundred steps, or over the last 25th of a shorter run.
     method = {
-        "decay": max(0.0, min(DECAY, 1 - 25 / iterations)),
+        "decay": max(0.0, min(OWN_DECAYS.get(config.method.name, DECAY), 1 - 25 / iterations)),
         "supervised_start": iterations // 5,
         "ramp": iterations // 10,
+        "store_every": max(1, iterations // 16),
     }
     config = replace(config, method=where_none(config.method, method))
     if config.contrast is not None:

@@ -1,16 +1,27 @@
 """Methods of training, one file each, by their names in `METHODS`."""
 
+from recoseg.methods.fixmatch import FixMatch
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method, MethodParts
 from recoseg.methods.parts.contrast import ContrastTerm
+from recoseg.methods.prevmatch import PrevMatch
 from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
+from recoseg.methods.unimatch import UniMatch
+from recoseg.methods.unimatch_v2 import UniMatchV2
 
 METHODS: dict[str, type[Method]] = {
     "supervised": Supervised,
     "mean_teacher": MeanTeacher,
     "s4gan": S4GAN,
+    "fixmatch": FixMatch,
+    "unimatch": UniMatch,
+    "unimatch_v2": UniMatchV2,
+    "prevmatch": PrevMatch,
 }
 """`method.name` -> what it stands for; its settings are in `config/method_settings.py`."""
 
-__all__ = ["METHODS", "S4GAN", "ContrastTerm", "MeanTeacher", "Method", "MethodParts", "Supervised"]
+__all__ = [
+    "METHODS", "S4GAN", "ContrastTerm", "FixMatch", "MeanTeacher", "Method", "MethodParts", "PrevMatch",
+    "Supervised", "UniMatch", "UniMatchV2",
+]  # fmt: skip

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+DIVIDED = "--model.factory=small_network:divided"
 SHAPE = (40, 48)
 NUM_TRAIN, NUM_LABELLED = 8, 3
 
@@ -79,6 +80,17 @@ def test_poison_in_hidden_masks_leaves_a_run_bit_identical(data, recoseg, train,
         poison(poisoned / "labels" / f"{key}.png")
     split = "--split.file=split.json"
     assert train(data, "clean-run", split) == train(poisoned, "poisoned-run", split)
+
+
+@pytest.mark.parametrize("method", ["fixmatch", "unimatch", "unimatch_v2", "prevmatch"])
+def test_methods_that_match_views_do_not_read_hidden_masks(data, recoseg, train, tmp_path, method) -> None:
+    assert recoseg("split", data, "--labels", NUM_LABELLED, "--out", "split.json").code == 0
+    poisoned = tmp_path / "poisoned"
+    shutil.copytree(data, poisoned)
+    for key in json.loads((tmp_path / "split.json").read_text())["unlabelled"]:
+        wrong_classes(poisoned / "labels" / f"{key}.png")
+    words = ["--split.file=split.json", f"--method={method}", "--method.pixel_above=0.4", DIVIDED]
+    assert train(data, "clean-run", *words) == train(poisoned, "poisoned-run", *words)
 
 
 @pytest.mark.parametrize("pixels", ["1", "5%"])

@@ -20,6 +20,7 @@ from recoseg.runs.run_folder import RunFolder
 from recoseg.runs.start import new_run, resumed_run
 from recoseg.train import state as state_file
 
+DIVIDED = "--model.factory=small_network:divided"
 LONG = ["--train.iterations=40", "--train.evaluate-every=3", "--train.log-every=2", "--train.best-on=val"]
 
 
@@ -81,6 +82,28 @@ def test_a_run_of_a_real_network_killed_at_random_moments_ends_as_if_it_had_neve
 
 def test_a_run_with_adamw_goes_on_exactly(recoseg, tmp_path, small, full_disk_at, require_same_end) -> None:
     settings = [*small, "--optimiser=adamw", "--optimiser.lr=0.01"]
+    assert recoseg("train", "--out", "whole", *settings).code == 0
+    with full_disk_at(3):
+        assert recoseg("train", "--out", "cut", *settings).code == 1
+    assert recoseg("train", "--resume", "cut").code == 0
+    require_same_end(tmp_path / "whole", tmp_path / "cut")
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        ["fixmatch", "--method.threshold=daw"],
+        ["unimatch"],
+        ["unimatch_v2"],
+        ["prevmatch", "--method.store-every=1", "--method.num-previous=2"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_run_that_matches_views_goes_on_exactly(
+    recoseg, tmp_path, small, full_disk_at, require_same_end, method
+) -> None:
+    name, *more = method
+    settings = [*small, DIVIDED, f"--method={name}", "--method.pixel-above=0.1", "--contrast=reco", *more]
     assert recoseg("train", "--out", "whole", *settings).code == 0
     with full_disk_at(3):
         assert recoseg("train", "--out", "cut", *settings).code == 1
