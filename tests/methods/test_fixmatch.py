@@ -13,6 +13,8 @@ from recoseg.augment.weak_to_strong import WeakToStrong
 from recoseg.errors import UserError
 from recoseg.methods.fixmatch import FixMatch
 from recoseg.methods.parts.matching import view_loss, views_loss
+from recoseg.methods.unimatch import UniMatch
+from recoseg.methods.unimatch_v2 import UniMatchV2
 from recoseg.types import IGNORE, PseudoLabels
 
 PLAIN = {"flip": 0, "colours": (), "cutmix": 0}
@@ -111,6 +113,23 @@ def test_own_pixels_are_labelled_in_train_mode_and_pasted_ones_in_eval_mode(tiny
     assert student.network.body[1].num_batches_tracked == 2
 
 
+def test_the_pass_in_eval_mode_leaves_no_weights_of_16_bits_behind(
+    tiny_network, toy_batch, generator
+) -> None:
+    """In older versions of torch the passes that learn would take these for constants."""
+    method, found = FixMatch(tiny_network(), WeakToStrong(), 2), []
+
+    def note(network, _) -> None:
+        found.append((network.training, torch.is_autocast_enabled("cpu"), torch.is_autocast_cache_enabled()))
+
+    method.student.register_forward_pre_hook(note)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        weak = method.views.weak(toy_batch(visible=False), generator)
+        method.labels_to_paste(weak)
+        method.student.eval()(weak.images)
+    assert found == [(False, True, False), (False, True, True)]
+
+
 def plain_losses(method, labelled, unlabelled, seed):
     """Both parts, by the words of the paper, with the student in eval mode: (supervised, strong)."""
     generator = torch.Generator().manual_seed(seed)
@@ -161,6 +180,40 @@ def test_a_fitted_threshold_learns_in_every_step_and_is_saved(tiny_network, toy_
     saved = method.state_dict()
     assert saved["threshold.value"].item() == value
     assert {"threshold.means", "threshold.variances"} <= saved.keys()
+
+
+@pytest.mark.parametrize("kind", [FixMatch, UniMatch, UniMatchV2])
+def test_confidence_and_losses_are_float32_where_the_network_answers_in_16_bits(
+    tiny_network, toy_batch, generator, kind
+) -> None:
+    method = kind(tiny_network(answers_in=torch.bfloat16), WeakToStrong(), 2, threshold="daw")
+    output = method(toy_batch(), toy_batch(visible=False), iteration=0, generator=generator)
+    output.loss.backward()
+    _, (on_strong, pseudo) = output.pixels
+    assert on_strong.logits.dtype == torch.bfloat16
+    assert pseudo.confidence.dtype == torch.float32
+    assert {part.dtype for part in output.parts.values()} == {torch.float32}
+
+
+@pytest.mark.parametrize("kind", [FixMatch, UniMatch, UniMatchV2])
+@pytest.mark.parametrize(("num_labelled", "num_unlabelled"), [(1, 1), (1, 3), (3, 1)])
+def test_batches_may_differ_in_size_and_be_of_one(
+    tiny_network, toy_batch, generator, kind, num_labelled, num_unlabelled
+) -> None:
+    method = kind(tiny_network(), WeakToStrong(scale=(0.5, 1.5)), 2)
+    unlabelled = toy_batch(num_unlabelled, visible=False)
+    output = method(toy_batch(num_labelled), unlabelled, iteration=0, generator=generator)
+    output.loss.backward()
+    assert output.loss.isfinite()
+
+
+@pytest.mark.parametrize("kind", [FixMatch, UniMatch, UniMatchV2])
+def test_unlabelled_crops_that_are_all_padding_cost_nothing(tiny_network, toy_batch, generator, kind) -> None:
+    method = kind(tiny_network(), WeakToStrong(), 2, pixel_above=0)
+    unlabelled = replace(toy_batch(visible=False), inside=torch.zeros(2, 32, 32, dtype=torch.bool))
+    output = method(toy_batch(), unlabelled, iteration=0, generator=generator)
+    assert output.parts["strong"] == 0
+    assert output.loss.item() == pytest.approx(output.parts["supervised"].item() / 2, rel=1e-6)
 
 
 def test_labelled_images_alone_make_a_supervised_step(tiny_network, toy_batch, generator) -> None:
