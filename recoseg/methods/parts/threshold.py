@@ -45,7 +45,7 @@ class FittedThreshold(Threshold):
 
     Means and variances are moving averages over steps, of the joined batch of all processes. They begin at
     1 / K and 0.5, and a kind of which a step has fewer than 10 pixels keeps its own. The threshold lies in
-    [1 / K, 1], and stays what it is where nothing crosses.
+    [1 / K, 1], and stays what it is while both are the same.
     """
 
     means: Tensor
@@ -88,16 +88,15 @@ def _joined_moments(values: Tensor, kinds: Tensor) -> tuple[Tensor, Tensor, Tens
 
 
 def crossing(means: Tensor, variances: Tensor, *, otherwise: Tensor) -> Tensor:
-    """Where the densities of two Gaussians, (2,) and (2,), are equal; `otherwise` where they nowhere are.
+    """Where the densities of two Gaussians, (2,) and (2,), are equal; `otherwise` if both are the same one.
 
-    They are at a x^2 + b x + c = 0; of two places it is the one between the means.
+    They are equal at a x^2 + b x + c = 0; of two places it is the one between the means.
     """
     (right, wrong), (right_var, wrong_var) = means, variances.clamp(min=1e-12)
     a = right_var - wrong_var
     b = 2 * (right * wrong_var - wrong * right_var)
     c = wrong**2 * right_var - right**2 * wrong_var + right_var * wrong_var * (wrong_var / right_var).log()
-    under_root = b**2 - 4 * a * c
-    root = under_root.sqrt()
+    root = (b**2 - 4 * a * c).sqrt()
     # Two ways to write (-b + root) / 2a: the first is right for equal variances too, where a is 0.
     place = torch.where(b > 0, 2 * c / (-b - root), (-b + root) / (2 * a))
     place = torch.where(a == 0, -c / b, place)
