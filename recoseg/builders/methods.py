@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from recoseg.augment.colour import ColourChange, ColourJitter, GaussianBlur
+from recoseg.augment.colour import ColourChange, ColourJitter, GaussianBlur, Greyscale
 from recoseg.augment.crop import RandomCrop
 from recoseg.augment.mix import MIXES
 from recoseg.augment.strong import StrongView
 from recoseg.augment.weak import WeakView
+from recoseg.augment.weak_to_strong import STRONG_BLUR, STRONG_JITTER, WeakToStrong
 from recoseg.builders import keywords
 from recoseg.builders.models import build_starting_model
 from recoseg.builders.training import build_optimiser
@@ -33,6 +35,13 @@ COLOURS: list[Callable[[AugmentSettings], ColourChange]] = [
     lambda augment: GaussianBlur(probability=augment.blur),
 ]
 """Changes of colour, in the order in which they are made, of labelled and unlabelled images alike."""
+
+STRONG_COLOURS: list[Callable[[AugmentSettings], ColourChange]] = [
+    lambda augment: replace(STRONG_JITTER, probability=augment.jitter, strength=augment.jitter_strength),
+    lambda augment: Greyscale(),
+    lambda augment: replace(STRONG_BLUR, probability=augment.blur),
+]
+"""Those of the strong views of FixMatch and its heirs."""
 
 
 def build_weak_view(augment: AugmentSettings, *, sparse: bool, class_weights: Tensor | None) -> WeakView:
@@ -54,6 +63,12 @@ def build_strong_view(augment: AugmentSettings, mix: str) -> StrongView:
     return StrongView(scale=augment.scale, mix=MIXES[mix], colours=colours, flip=augment.flip)
 
 
+def build_weak_to_strong(augment: AugmentSettings, cutmix: float) -> WeakToStrong:
+    """What FixMatch and its heirs see of unlabelled images."""
+    colours = [build(augment) for build in STRONG_COLOURS]
+    return WeakToStrong(scale=augment.scale, flip=augment.flip, colours=colours, cutmix=cutmix)
+
+
 def build_method(
     config: RunConfig,
     student: nn.Module,
@@ -70,6 +85,7 @@ def build_method(
     parts = MethodParts(
         num_classes=num_classes,
         strong_view=partial(build_strong_view, config.augment),
+        weak_to_strong=partial(build_weak_to_strong, config.augment),
         iterations=config.train.iterations,
         another_network=lambda: build_starting_model(
             config.model, num_classes, seed=seed_for(config.train.seed, "second network"), resumed=resumed

@@ -86,6 +86,74 @@ class S4GANMethod:
     ramp: int | None = setting(None, RAMP, at_least=0, at_most=MOST_ITERATIONS)
 
 
+PIXEL_ABOVE = "unlabelled pixels are learned from this confidence on; with threshold daw, at the start"
+THRESHOLD = (
+    "fixed, or daw: fitted to labelled pixels, where the confidences of right and of wrong ones, as two "
+    "running Gaussians, cross"
+)
+CUTMIX = "probability that a box of the next image is pasted into a strong view"
+DROP = "probability that a channel of the encoder's output is left out in the view of disturbed features"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixMatchMethod:
+    """FixMatch (2020): confident labels of the weak view of an image train a strong view of it."""
+
+    name: Literal["fixmatch"] = "fixmatch"
+    pixel_above: float = setting(0.95, PIXEL_ABOVE, at_least=0, at_most=1)
+    threshold: Literal["fixed", "daw"] = setting("fixed", THRESHOLD)
+    cutmix: float = setting(0.5, CUTMIX, at_least=0, at_most=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UniMatchMethod:
+    """UniMatch (2023): FixMatch with two strong views, and one of disturbed features."""
+
+    name: Literal["unimatch"] = "unimatch"
+    pixel_above: float = setting(0.95, PIXEL_ABOVE, at_least=0, at_most=1)
+    threshold: Literal["fixed", "daw"] = setting("fixed", THRESHOLD)
+    cutmix: float = setting(0.5, CUTMIX, at_least=0, at_most=1)
+    drop: float = setting(0.5, DROP, at_least=0, at_most=0.99)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UniMatchV2Method:
+    """UniMatch V2 (2024): a moving average labels; two strong views see complementary channels."""
+
+    name: Literal["unimatch_v2"] = "unimatch_v2"
+    pixel_above: float = setting(0.95, PIXEL_ABOVE, at_least=0, at_most=1)
+    threshold: Literal["fixed", "daw"] = setting("fixed", THRESHOLD)
+    cutmix: float = setting(0.5, CUTMIX, at_least=0, at_most=1)
+    decay: float | None = setting(
+        None,
+        "decay of the moving average; none: the authors' 0.996, less in runs of under 6,250 iterations",
+        at_least=0,
+        at_most=0.99999,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrevMatchMethod:
+    """PrevMatch (2024): UniMatch, in which earlier states of the network give labels too."""
+
+    name: Literal["prevmatch"] = "prevmatch"
+    pixel_above: float = setting(0.95, PIXEL_ABOVE, at_least=0, at_most=1)
+    threshold: Literal["fixed", "daw"] = setting("fixed", THRESHOLD)
+    cutmix: float = setting(0.5, CUTMIX, at_least=0, at_most=1)
+    drop: float = setting(0.5, DROP, at_least=0, at_most=0.99)
+    previous_above: float = setting(
+        0.9, "pixels are learned from this confidence of earlier networks on", at_least=0, at_most=1
+    )
+    store_every: int | None = setting(
+        None,
+        "iterations after which the network is stored as an earlier one; none: a sixteenth of all",
+        at_least=1,
+        at_most=MOST_ITERATIONS,
+    )
+    num_previous: int = setting(8, "earlier networks that are kept, the last ones", at_least=1, at_most=64)
+    most_at_once: int = setting(3, "earlier networks that label a step, at most", at_least=1, at_most=64)
+
+
 @dataclass(frozen=True, kw_only=True)
 class VATMethod:
     """VAT (Miyato et al., 2018): agreement on unlabelled images that are moved where it is most at risk."""

@@ -48,6 +48,7 @@ class RunConfig:
 
 
 DECAY = 0.99  # the paper's, of the moving average
+OWN_DECAYS = {"unimatch_v2": 0.996}  # of methods whose authors have another
 PAPERS_MAP = 20  # cells to a side of the encoder's output: crops of 321 pixels at output stride 16
 PAPERS_RATES = (6, 12, 18)  # at output stride 16
 
@@ -60,10 +61,11 @@ def filled(config: RunConfig) -> RunConfig:
     iterations = config.train.iterations
     # An average over the last hundred steps, or over the last 25th of a shorter run.
     method = {
-        "decay": max(0.0, min(DECAY, 1 - 25 / iterations)),
+        "decay": max(0.0, min(OWN_DECAYS.get(config.method.name, DECAY), 1 - 25 / iterations)),
         "supervised_start": iterations // 5,
         "ramp": iterations // 10,
         "consistency_weight": 1.0,
+        "store_every": max(1, iterations // 16),
     }
     if getattr(config.method, "consistency", None) == "probabilities":
         method |= {"supervised_start": 0, "ramp": iterations * 15 // 100, "consistency_weight": 100.0}

@@ -1,11 +1,15 @@
 """Methods of training, one file each, by their names in `METHODS`."""
 
 from recoseg.methods.cct import CCT
+from recoseg.methods.fixmatch import FixMatch
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method, MethodParts
 from recoseg.methods.parts.contrast import ContrastTerm
+from recoseg.methods.prevmatch import PrevMatch
 from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
+from recoseg.methods.unimatch import UniMatch
+from recoseg.methods.unimatch_v2 import UniMatchV2
 from recoseg.methods.vat import VAT
 
 METHODS: dict[str, type[Method]] = {
@@ -14,6 +18,10 @@ METHODS: dict[str, type[Method]] = {
     "s4gan": S4GAN,
     "vat": VAT,
     "cct": CCT,
+    "fixmatch": FixMatch,
+    "unimatch": UniMatch,
+    "unimatch_v2": UniMatchV2,
+    "prevmatch": PrevMatch,
 }
 """`method.name` -> what it stands for; its settings are in `config/method_settings.py`."""
 
@@ -23,8 +31,12 @@ __all__ = [
     "S4GAN",
     "VAT",
     "ContrastTerm",
+    "FixMatch",
     "MeanTeacher",
     "Method",
     "MethodParts",
+    "PrevMatch",
     "Supervised",
+    "UniMatch",
+    "UniMatchV2",
 ]

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from recoseg.augment.strong import StrongView
+from recoseg.augment.weak_to_strong import WeakToStrong
 from recoseg.losses.cross_entropy import pixel_cross_entropy
 from recoseg.methods.parts.contrast import ContrastTerm
 from recoseg.types import Batch, ModelOutput, PseudoLabels, StepOutput
@@ -23,6 +24,7 @@ class MethodParts:
 
     num_classes: int
     strong_view: Callable[[str], StrongView]  # by the name of a mix
+    weak_to_strong: Callable[[float], WeakToStrong]  # by the probability of CutMix
     iterations: int  # of the whole run
     another_network: Callable[[], nn.Module]  # like the student, of other first weights, without features
     optimiser: Callable[[nn.Module], Optimizer]  # like the student's, for a network of the method's own

@@ -35,12 +35,18 @@ class SegmentationNetwork(nn.Module):
     passes_are_apart = False
     """Whether several threads may run `forward` at once in eval mode: it leaves nothing in the network."""
 
+    def require_halves(self) -> None:
+        """Raises where nothing tells encoder from decoder: for methods that work on what lies between."""
+        if type(self).encode is SegmentationNetwork.encode:
+            raise UserError(
+                f"{type(self).__name__} does not tell its encoder from its decoder, and this method works on "
+                "what lies between: give it methods encode and decode, or take another method"
+            )
+
     def encode(self, images: Tensor) -> Encoded:
         """The first half of `forward`: `decode(encode(images))` says the same as `forward(images)`."""
-        raise UserError(
-            f"{type(self).__name__} does not tell its encoder from its decoder, and this method works on "
-            "what lies between: give it methods encode and decode, or take another method"
-        )
+        self.require_halves()
+        raise NotImplementedError
 
     def decode(self, encoded: Any) -> ModelOutput:
         """What the network says of the images of which `encoded` was made."""

@@ -132,14 +132,18 @@ class WithRepresentation(SegmentationNetwork):
         self.network = network
         self.representation = representation
 
-    def encode(self, images: Tensor) -> WrappedEncoded:
-        require_images(images, smallest=1)
+    def require_halves(self) -> None:
         if self.encoder is None:
             raise UserError(
                 f"{type(self.network).__name__} has no part named {', '.join(_ENCODER_NAMES[:-1])} or "
                 f"{_ENCODER_NAMES[-1]}, and this method works on what lies between encoder and decoder: take "
                 "another method"
             )
+
+    def encode(self, images: Tensor) -> WrappedEncoded:
+        require_images(images, smallest=1)
+        self.require_halves()
+        assert self.encoder is not None
         padded = self.sizes.pad(self.normalise(images))
         return WrappedEncoded(output_of(self.encoder, self.network, padded), padded, images.shape[2:])
 

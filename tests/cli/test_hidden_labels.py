@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+DIVIDED = "--model.factory=small_network:divided"
 SHAPE = (40, 48)
 NUM_TRAIN, NUM_LABELLED = 8, 3
 
@@ -85,6 +86,10 @@ SEMI_SUPERVISED = {
     "soft": ["--method=mean_teacher", "--method.mix=none", "--method.consistency=probabilities"],
     "vat": ["--method=vat", "--method.trust-above=0"],
     "cct": ["--method=cct"],
+    **{
+        name: [f"--method={name}", "--method.pixel_above=0.4", DIVIDED]
+        for name in ("fixmatch", "unimatch", "unimatch_v2", "prevmatch")
+    },
 }
 
 

@@ -20,6 +20,7 @@ from recoseg.runs.run_folder import RunFolder
 from recoseg.runs.start import new_run, resumed_run
 from recoseg.training import state as state_file
 
+MATCHING = ["--model.factory=small_network:divided", "--method.pixel-above=0.1"]
 LONG = ["--train.iterations=40", "--train.evaluate-every=3", "--train.log-every=2", "--train.best-on=val"]
 
 
@@ -94,6 +95,10 @@ def test_a_run_with_adamw_goes_on_exactly(recoseg, tmp_path, small, full_disk_at
         ["--method=mean_teacher", "--method.mix=none", "--method.consistency=probabilities"],
         ["--method=vat", "--method.trust-above=0"],
         ["--method=cct"],
+        [*MATCHING, "--method.threshold=daw", "--method=fixmatch"],
+        [*MATCHING, "--method=unimatch"],
+        [*MATCHING, "--method=unimatch_v2"],
+        [*MATCHING, "--method.store-every=1", "--method.num-previous=2", "--method=prevmatch"],
     ],
     ids=lambda words: words[-1],
 )

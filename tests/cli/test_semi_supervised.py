@@ -7,6 +7,7 @@ import json
 import pytest
 from PIL import Image
 
+DIVIDED = "--model.factory=small_network:divided"
 QUICK = ["--train.iterations=2", "--train.evaluate-every=2"]
 CONTRAST = [
     "--contrast.num-queries=8", "--contrast.num-keys=16", "--contrast.feature-channels=8",
@@ -28,6 +29,10 @@ METHODS = {
     ),
     "vat": (["--method=vat"], MEAN_TEACHER),
     "cct": (["--method=cct"], MEAN_TEACHER),
+    "fixmatch": (["--method=fixmatch"], ["supervised", "strong"]),
+    "unimatch": (["--method=unimatch", DIVIDED], ["supervised", "strong", "features"]),
+    "unimatch_v2": (["--method=unimatch_v2", DIVIDED], ["supervised", "strong"]),
+    "prevmatch": (["--method=prevmatch", DIVIDED], ["supervised", "strong", "features", "previous"]),
     "s4gan": (["--method=s4gan"], ["supervised", "matching", "self_training", "discriminator"]),
 }
 STATS = {"contrast_accuracy", "contrast_chance_level", "contrast_active_classes", "contrast_hard_share"}
@@ -49,7 +54,7 @@ def test_every_method_runs_and_logs_its_parts(recoseg, tmp_path, small, lines, m
     assert (tmp_path / "run" / "weights.safetensors").is_file()
 
 
-@pytest.mark.parametrize("method", ["supervised", "classmix", "soft", "vat", "cct"])
+@pytest.mark.parametrize("method", ["supervised", "classmix", "soft", "vat", "cct", "fixmatch", "prevmatch"])
 def test_a_few_labelled_pixels_of_each_image_are_enough(recoseg, tmp_path, small, lines, method) -> None:
     settings = [word for word in small if not word.startswith("--split.")]
     more = [*METHODS[method][0], *CONTRAST, "--split.pixels=1"]
@@ -57,6 +62,13 @@ def test_a_few_labelled_pixels_of_each_image_are_enough(recoseg, tmp_path, small
     assert outcome.code == 0, outcome.err
     assert json.loads((tmp_path / "run" / "split.json").read_text())["pixels"] == "1"
     assert lines(tmp_path / "run" / "losses.jsonl")[-1]["supervised"] > 0
+
+
+def test_a_fitted_threshold_is_logged(recoseg, tmp_path, small, lines) -> None:
+    words = ["--method=fixmatch", "--method.threshold=daw", *QUICK]
+    assert recoseg("train", "--out", "run", *small, *words).code == 0
+    for line in lines(tmp_path / "run" / "losses.jsonl"):
+        assert 0 < line["stats"]["threshold"] <= 1
 
 
 def test_a_method_that_needs_whole_labels_says_so(recoseg, small) -> None:
@@ -164,6 +176,14 @@ def test_fewer_images_than_a_step_takes_is_noted(recoseg, small) -> None:
             "method.mix classmix moves labels, and method.consistency probabilities compares cells at the "
             "same place: add method.mix none, or take method.consistency labels",
         ),
+        (
+            ["--method=fixmatch", "--train.accumulate=2"],
+            "method fixmatch joins two unlabelled images, and every process and part of a step has one "
+            "alone: raise train.unlabelled_per_step from 2 to 4, or set method.cutmix to 0",
+        ),
+        (["--method=fixmatch", "--method.pixel-above=1.5"], "method.pixel_above: must be at most 1, got 1.5"),
+        (["--method=unimatch", "--method.drop=1"], "method.drop: must be at most 0.99, got 1"),
+        (["--method=unimatch"], "Sequential has no part named base_model, backbone or encoder"),
         (["--train.accumulate=3"], "train.labelled_per_step 2 cannot be shared equally by 1 process"),
     ],
 )

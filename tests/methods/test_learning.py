@@ -10,13 +10,18 @@ import torch
 from recoseg import RegionalContrast
 from recoseg.augment.mix import MIXES, no_mix
 from recoseg.augment.strong import StrongView
+from recoseg.augment.weak_to_strong import WeakToStrong
 from recoseg.methods import METHODS
 from recoseg.methods.cct import CCT
+from recoseg.methods.fixmatch import FixMatch
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method
 from recoseg.methods.parts.contrast import ContrastTerm
+from recoseg.methods.prevmatch import PrevMatch
 from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
+from recoseg.methods.unimatch import UniMatch
+from recoseg.methods.unimatch_v2 import UniMatchV2
 from recoseg.methods.vat import VAT
 
 STEPS = 30
@@ -28,6 +33,16 @@ def new_sgd(network: torch.nn.Module) -> torch.optim.Optimizer:
 
 CASES: dict[str, tuple[str, Callable[..., Method]]] = {
     "supervised": ("supervised", Supervised),
+    **{
+        f"fixmatch, {threshold}": (
+            "fixmatch",
+            lambda student, threshold=threshold: FixMatch(student, WeakToStrong(), 2, threshold=threshold),
+        )
+        for threshold in ("fixed", "daw")
+    },
+    "unimatch": ("unimatch", lambda student: UniMatch(student, WeakToStrong(), 2)),
+    "unimatch_v2": ("unimatch_v2", lambda student: UniMatchV2(student, WeakToStrong(), 2, decay=0.9)),
+    "prevmatch": ("prevmatch", lambda student: PrevMatch(student, WeakToStrong(), 2, STEPS, store_every=2)),
     "s4gan": ("s4gan", lambda student: S4GAN(student, StrongView(mix=no_mix), 2)),
     "vat": ("vat", lambda student: VAT(student, StrongView(mix=no_mix), decay=0.9)),
     "cct": ("cct", lambda student: CCT(student, StrongView(mix=no_mix), 2, 0, new_sgd, ramp=20)),

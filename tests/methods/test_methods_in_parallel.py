@@ -13,16 +13,24 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from recoseg.augment.strong import StrongView
+from recoseg.augment.weak_to_strong import WeakToStrong
 from recoseg.methods.cct import CCT
+from recoseg.methods.fixmatch import FixMatch
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method
+from recoseg.methods.parts.threshold import FittedThreshold
+from recoseg.methods.prevmatch import PrevMatch
 from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
+from recoseg.methods.unimatch import UniMatch
+from recoseg.methods.unimatch_v2 import UniMatchV2
 from recoseg.methods.vat import VAT
+from recoseg.models.encoders import EncoderOutput
 from recoseg.models.network import SegmentationNetwork
 from recoseg.types import IGNORE, Batch, ModelOutput, PseudoLabels
 
 SIZE = (16, 16)
+MATCHING = ("fixmatch", "daw", "unimatch", "unimatch_v2", "prevmatch")
 STEPS = {
     "supervised": (0,),
     "mean_teacher": (0, 1),
@@ -31,7 +39,7 @@ STEPS = {
     "cct": (1,),
     "resting_cct": (0, 1),
     "s4gan": (0, 1, 0, 1),
-}
+} | dict.fromkeys(MATCHING, (0, 1))
 """Iterations to go through; the first of the semi-supervised methods has labels alone."""
 
 
@@ -46,8 +54,14 @@ class PlainNetwork(SegmentationNetwork):
     def decoded_channels(self) -> int:
         return 8
 
+    def encode(self, images: Tensor) -> EncoderOutput:
+        return EncoderOutput(images, self.body(images).relu())
+
+    def decode(self, encoded: EncoderOutput) -> ModelOutput:
+        return ModelOutput(self.classifier(encoded.high))
+
     def forward(self, images: Tensor) -> ModelOutput:
-        return ModelOutput(self.classifier(self.body(images).relu()))
+        return self.decode(self.encode(images))
 
 
 class SameView(StrongView):
@@ -75,7 +89,7 @@ def sgd(network: nn.Module) -> torch.optim.Optimizer:
 
 def build(name: str) -> Method:
     torch.manual_seed(0)
-    student = PlainNetwork()
+    student, plain = PlainNetwork(), WeakToStrong(flip=0, colours=(), cutmix=0)
     methods: dict[str, Method] = {
         "supervised": Supervised(student),
         "mean_teacher": MeanTeacher(student, SameView(), trust_above=0.5, supervised_start=1),
@@ -84,6 +98,13 @@ def build(name: str) -> Method:
         "cct": CCT(student, SameView(), 2, 0, sgd, **NOTHING_DRAWN),
         "resting_cct": CCT(student, SameView(), 2, 0, sgd, supervised_start=1),
         "s4gan": S4GAN(student, SameView(), 2, supervised_start=1),
+        "fixmatch": FixMatch(student, plain, 2, pixel_above=0.5),
+        "daw": FixMatch(student, plain, 2, threshold="daw"),
+        "unimatch": UniMatch(student, plain, 2, pixel_above=0.5, drop=0),
+        "unimatch_v2": UniMatchV2(student, plain, 2, pixel_above=0.5),
+        "prevmatch": PrevMatch(
+            student, plain, 2, 4, store_every=1, pixel_above=0.5, previous_above=0.5, drop=0
+        ),
     }
     if hasattr(methods[name], "teacher") and methods[name].teacher is not None:
         torch.nn.init.normal_(methods[name].teacher.network.classifier.weight)  # teacher and student differ
@@ -118,13 +139,24 @@ def gradients(name: str, processes: slice, *, parallel: bool) -> list[dict[str, 
     return found
 
 
+def fitted(processes: slice) -> dict[str, Tensor]:
+    """The buffers of a threshold that has learned from labelled images."""
+    threshold, student = FittedThreshold(0.95, 2), build("supervised").student
+    labelled, _ = batches(processes)
+    with torch.no_grad():
+        threshold.fit(5 * student(labelled.images).logits, labelled.labels)
+    return threshold.state_dict()
+
+
 def one_process(process: int, folder: str) -> None:
     torch.set_num_threads(1)
     torch.distributed.init_process_group(
         "gloo", init_method=f"file://{folder}/meeting", rank=process, world_size=2
     )
     own = slice(process, process + 1)
-    torch.save({name: gradients(name, own, parallel=True) for name in STEPS}, f"{folder}/{process}.pt")
+    results: dict[str, Any] = {name: gradients(name, own, parallel=True) for name in STEPS}
+    results["threshold"] = fitted(own)
+    torch.save(results, f"{folder}/{process}.pt")
     torch.distributed.destroy_process_group()
 
 
@@ -135,7 +167,13 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return [torch.load(folder / f"{process}.pt") for process in range(2)]
 
 
-@pytest.mark.parametrize("name", ["supervised", "mean_teacher", "soft_mean_teacher", "vat", "cct"])
+EQUAL = [
+    "supervised", "mean_teacher", "soft_mean_teacher", "vat", "cct", "fixmatch", "daw", "unimatch",
+    "prevmatch",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EQUAL)
 def test_two_processes_have_the_gradients_of_one_with_all_images(
     found: list[dict[str, Any]], name: str
 ) -> None:
@@ -144,6 +182,21 @@ def test_two_processes_have_the_gradients_of_one_with_all_images(
             assert gradient.any()
             for process in found:
                 torch.testing.assert_close(process[name][step][parameter], gradient)
+
+
+def test_a_threshold_is_fitted_to_the_joined_batch(found: list[dict[str, Any]]) -> None:
+    expected = fitted(slice(None))
+    assert expected["means"][0] != expected["means"][1]
+    for process in found:
+        torch.testing.assert_close(process["threshold"], expected)
+
+
+def test_complementary_channels_are_each_processes_own_and_gradients_the_same_in_both(
+    found: list[dict[str, Any]],
+) -> None:
+    first, second = (process["unimatch_v2"] for process in found)
+    for mine, other in zip(first, second, strict=True):
+        assert all(gradient.any() and torch.equal(gradient, other[name]) for name, gradient in mine.items())
 
 
 def test_s4gan_has_a_gradient_for_every_parameter_in_every_step_and_the_same_in_both(
