@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from recoseg.augment.strong import StrongView
+from recoseg.errors import UserError
 from recoseg.losses.cross_entropy import pixel_cross_entropy
 from recoseg.methods.parts.contrast import ContrastTerm
 from recoseg.types import Batch, ModelOutput, PseudoLabels, StepOutput
@@ -103,3 +104,12 @@ class Method(nn.Module, ABC):
     def evaluation_model(self) -> nn.Module:
         """The network that is evaluated, saved and used afterwards."""
         return self.student
+
+
+def require_whole_labels(labelled: Batch, method: str) -> None:
+    """For a method that looks at whole masks: refuse images of which single pixels are labelled."""
+    if labelled.sparse:
+        raise UserError(
+            f"{method} needs fully labelled images, and this split has single labelled pixels: "
+            "take mean_teacher, or a split of whole images"
+        )
