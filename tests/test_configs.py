@@ -15,13 +15,14 @@ from recoseg.config.parse import members
 from recoseg.config.settings import RunConfig
 from recoseg.data import DATASETS
 from recoseg.losses.regional_contrast import RegionalContrast
+from recoseg.methods.advsemseg import AdvSemSeg
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.parts.contrast import ContrastTerm
 from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
 from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
 
-METHODS = {"supervised": Supervised, "mean_teacher": MeanTeacher, "s4gan": S4GAN}
+METHODS = {"supervised": Supervised, "mean_teacher": MeanTeacher, "s4gan": S4GAN, "advsemseg": AdvSemSeg}
 CONFIGS = sorted((Path(__file__).parents[1] / "configs").glob("*.yaml"))
 
 
@@ -44,7 +45,7 @@ TO_BUILDERS = {"mix"}
 OF_THE_DATA = {"class_weights"}
 """Keywords that are no setting: a builder finds them in the data."""
 
-AUTOMATIC = {"decay": 0.99, "supervised_start": 0, "ramp": 0}
+AUTOMATIC = {"decay": 0.99, "supervised_start": 0, "ramp": 0, "self_start": 0}
 """Settings that are none, and follow from the iterations of a run: what a class that knows of no run has."""
 
 

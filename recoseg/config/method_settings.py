@@ -82,6 +82,32 @@ class S4GANMethod:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AdvSemSegMethod:
+    """AdvSemSeg (Hung et al., 2018): a discriminator judges predictions at each pixel."""
+
+    name: Literal["advsemseg"] = "advsemseg"
+    adversarial_weight: float = setting(
+        0.01, "weight of fooling the discriminator on labelled images", at_least=0
+    )
+    unlabelled_weight: float = setting(
+        0.001, "weight of fooling the discriminator on unlabelled images", at_least=0
+    )
+    self_weight: float = setting(0.1, "weight of self-training", at_least=0)
+    self_above: float = setting(
+        0.2, "self-training uses pixels that the discriminator scores above this", at_least=0, at_most=1
+    )
+    self_start: int | None = setting(
+        None,
+        "iterations before self-training begins; none: a quarter of all",
+        at_least=0,
+        at_most=MOST_ITERATIONS,
+    )
+    discriminator_lr: float = setting(1e-4, "learning rate of the discriminator, with Adam", above=0)
+    average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
+    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
+
+
+@dataclass(frozen=True, kw_only=True)
 class ContrastSettings:
     """Regional contrast on top of any method: --contrast reco, or --contrast none."""
 

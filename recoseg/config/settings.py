@@ -18,7 +18,13 @@ from recoseg.config.data_settings import (
     ScenesData,
     SunRGBDData,
 )
-from recoseg.config.method_settings import ContrastSettings, MeanTeacherMethod, S4GANMethod, SupervisedMethod
+from recoseg.config.method_settings import (
+    AdvSemSegMethod,
+    ContrastSettings,
+    MeanTeacherMethod,
+    S4GANMethod,
+    SupervisedMethod,
+)
 from recoseg.config.model_settings import (
     DeepLabV2Model,
     DeepLabV3PlusModel,
@@ -41,7 +47,9 @@ class RunConfig:
     model: DeepLabV3PlusModel | DeepLabV2Model | TransformersModel | FactoryModel = field(
         default_factory=DeepLabV3PlusModel
     )
-    method: SupervisedMethod | MeanTeacherMethod | S4GANMethod = field(default_factory=SupervisedMethod)
+    method: SupervisedMethod | MeanTeacherMethod | S4GANMethod | AdvSemSegMethod = field(
+        default_factory=SupervisedMethod
+    )
     contrast: ContrastSettings | None = None
     optimiser: SGDOptimiser | AdamWOptimiser = field(default_factory=SGDOptimiser)
     train: TrainSettings = field(default_factory=TrainSettings)
@@ -63,6 +71,7 @@ def filled(config: RunConfig) -> RunConfig:
         "decay": max(0.0, min(DECAY, 1 - 25 / iterations)),
         "supervised_start": iterations // 5,
         "ramp": iterations // 10,
+        "self_start": iterations // 4,
     }
     config = replace(config, method=where_none(config.method, method))
     if config.contrast is not None:

@@ -1,5 +1,6 @@
 """Methods of training, one file each, by their names in `METHODS`."""
 
+from recoseg.methods.advsemseg import AdvSemSeg
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method, MethodParts
 from recoseg.methods.parts.contrast import ContrastTerm
@@ -10,7 +11,10 @@ METHODS: dict[str, type[Method]] = {
     "supervised": Supervised,
     "mean_teacher": MeanTeacher,
     "s4gan": S4GAN,
+    "advsemseg": AdvSemSeg,
 }
 """`method.name` -> what it stands for; its settings are in `config/method_settings.py`."""
 
-__all__ = ["METHODS", "S4GAN", "ContrastTerm", "MeanTeacher", "Method", "MethodParts", "Supervised"]
+__all__ = [
+    "METHODS", "S4GAN", "AdvSemSeg", "ContrastTerm", "MeanTeacher", "Method", "MethodParts", "Supervised",
+]  # fmt: skip

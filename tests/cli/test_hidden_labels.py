@@ -81,6 +81,19 @@ def test_poison_in_hidden_masks_leaves_a_run_bit_identical(data, recoseg, train,
     assert train(data, "clean-run", split) == train(poisoned, "poisoned-run", split)
 
 
+@pytest.mark.parametrize("method", ["advsemseg"])
+def test_poison_in_hidden_masks_changes_nothing_for_methods_that_learn_from_those_images(
+    data, recoseg, train, tmp_path, method
+) -> None:
+    assert recoseg("split", data, "--labels", NUM_LABELLED, "--out", "split.json").code == 0
+    poisoned = tmp_path / "poisoned"
+    shutil.copytree(data, poisoned)
+    for key in json.loads((tmp_path / "split.json").read_text())["unlabelled"]:
+        wrong_classes(poisoned / "labels" / f"{key}.png")
+    settings = ["--split.file=split.json", f"--method={method}", "--contrast=reco"]
+    assert train(data, "clean-run", *settings) == train(poisoned, "poisoned-run", *settings)
+
+
 @pytest.mark.parametrize("pixels", ["1", "5%"])
 def test_poison_in_hidden_pixels_leaves_a_run_bit_identical(data, recoseg, train, tmp_path, pixels) -> None:
     """Classes trade places outside the visible pixels, in equal numbers, so that shares stay the same."""

@@ -23,6 +23,10 @@ METHODS = {
     "by batch": (["--method=mean_teacher", "--method.teacher-norm=batch"], MEAN_TEACHER),
     "together": (["--method=mean_teacher", "--method.student-pass=together"], MEAN_TEACHER),
     "s4gan": (["--method=s4gan"], ["supervised", "matching", "self_training", "discriminator"]),
+    "advsemseg": (
+        ["--method=advsemseg"],
+        ["supervised", "adversarial", "unlabelled_adversarial", "self_training", "discriminator"],
+    ),
 }
 STATS = {"contrast_accuracy", "contrast_chance_level", "contrast_active_classes", "contrast_hard_share"}
 
@@ -53,11 +57,12 @@ def test_a_few_labelled_pixels_of_each_image_are_enough(recoseg, tmp_path, small
     assert lines(tmp_path / "run" / "losses.jsonl")[-1]["supervised"] > 0
 
 
-def test_a_method_that_needs_whole_labels_says_so(recoseg, small) -> None:
+@pytest.mark.parametrize("method", ["s4gan", "advsemseg"])
+def test_a_method_that_needs_whole_labels_says_so(recoseg, small, method) -> None:
     settings = [word for word in small if not word.startswith("--split.")]
-    outcome = recoseg("train", "--out", "run", *settings, "--method=s4gan", "--split.pixels=1")
+    outcome = recoseg("train", "--out", "run", *settings, f"--method={method}", "--split.pixels=1")
     assert (outcome.code, outcome.err.count("\n")) == (1, 1)
-    assert "s4gan needs fully labelled images" in outcome.err
+    assert f"{method} needs fully labelled images" in outcome.err
 
 
 def test_equal_runs_are_equal_and_loading_processes_change_nothing(

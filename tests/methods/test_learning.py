@@ -11,6 +11,7 @@ from recoseg import RegionalContrast
 from recoseg.augment.mix import MIXES, no_mix
 from recoseg.augment.strong import StrongView
 from recoseg.methods import METHODS
+from recoseg.methods.advsemseg import AdvSemSeg
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method
 from recoseg.methods.parts.contrast import ContrastTerm
@@ -21,6 +22,7 @@ STEPS = 30
 CASES: dict[str, tuple[str, Callable[..., Method]]] = {
     "supervised": ("supervised", Supervised),
     "s4gan": ("s4gan", lambda student: S4GAN(student, StrongView(mix=no_mix), 2)),
+    "advsemseg": ("advsemseg", lambda student: AdvSemSeg(student, 2)),
     **{
         f"mean_teacher, {mix}": (
             "mean_teacher",

@@ -13,14 +13,17 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from recoseg.augment.strong import StrongView
+from recoseg.methods.advsemseg import AdvSemSeg
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method
 from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
 from recoseg.types import IGNORE, Batch, ModelOutput, PseudoLabels
 
-SIZE = (16, 16)
-STEPS = {"supervised": (0,), "mean_teacher": (0, 1), "s4gan": (0, 1, 0, 1)}
+SIDES = {"advsemseg": 32}
+"""Of images, in pixels, where 16 are not enough."""
+
+STEPS = {"supervised": (0,), "mean_teacher": (0, 1), "s4gan": (0, 1, 0, 1), "advsemseg": (0, 1)}
 """Iterations to go through; the first of the semi-supervised methods has labels alone."""
 
 
@@ -49,15 +52,17 @@ def build(name: str) -> Method:
         "supervised": Supervised(student),
         "mean_teacher": MeanTeacher(student, SameView(), trust_above=0.5, supervised_start=1),
         "s4gan": S4GAN(student, SameView(), 2, supervised_start=1),
+        "advsemseg": AdvSemSeg(student, 2, self_start=1),
     }
     return methods[name]
 
 
-def batches(processes: slice) -> tuple[Batch, Batch]:
+def batches(name: str, processes: slice) -> tuple[Batch, Batch]:
     """Some processes' share of two labelled images, one with hardly any label, and of two others."""
     generator = torch.Generator().manual_seed(0)
-    images = torch.rand(4, 3, *SIZE, generator=generator)
-    labels = torch.randint(2, (4, *SIZE), generator=generator)
+    side = SIDES.get(name, 16)
+    images = torch.rand(4, 3, side, side, generator=generator)
+    labels = torch.randint(2, (4, side, side), generator=generator)
     labels[1, 1:], labels[2:] = IGNORE, IGNORE
     return tuple(  # type: ignore[return-value]
         Batch(images[part][processes], labels[part][processes], ("a", "b")[processes])
@@ -69,7 +74,7 @@ def gradients(name: str, processes: slice, *, parallel: bool) -> list[dict[str, 
     """Of every parameter that learns, in each step."""
     method = build(name)
     step = DistributedDataParallel(method) if parallel else method
-    labelled, unlabelled = batches(processes)
+    labelled, unlabelled = batches(name, processes)
     found = []
     for iteration in STEPS[name]:
         torch.manual_seed(iteration)
@@ -98,7 +103,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return [torch.load(folder / f"{process}.pt") for process in range(2)]
 
 
-@pytest.mark.parametrize("name", ["supervised", "mean_teacher"])
+@pytest.mark.parametrize("name", ["supervised", "mean_teacher", "advsemseg"])
 def test_two_processes_have_the_gradients_of_one_with_all_images(
     found: list[dict[str, Any]], name: str
 ) -> None:
