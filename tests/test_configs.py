@@ -16,13 +16,20 @@ from recoseg.config.settings import RunConfig
 from recoseg.data import DATASETS
 from recoseg.losses.regional_contrast import RegionalContrast
 from recoseg.methods.advsemseg import AdvSemSeg
+from recoseg.methods.gct import GCT
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.parts.contrast import ContrastTerm
 from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
 from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
 
-METHODS = {"supervised": Supervised, "mean_teacher": MeanTeacher, "s4gan": S4GAN, "advsemseg": AdvSemSeg}
+METHODS = {
+    "supervised": Supervised,
+    "mean_teacher": MeanTeacher,
+    "s4gan": S4GAN,
+    "advsemseg": AdvSemSeg,
+    "gct": GCT,
+}
 CONFIGS = sorted((Path(__file__).parents[1] / "configs").glob("*.yaml"))
 
 

@@ -108,6 +108,30 @@ class AdvSemSegMethod:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GCTMethod:
+    """GCT (Ke et al., 2020): of two students the better one teaches, by a flaw detector's word."""
+
+    name: Literal["gct"] = "gct"
+    consistency_weight: float = setting(100.0, "weight of learning from the other student", at_least=0)
+    correction_weight: float = setting(
+        1.0, "weight of the flaws that the detector sees where both students err", at_least=0
+    )
+    detector_weight: float = setting(10.0, "weight of the flaw detector's own loss", above=0)
+    bad_above: float = setting(
+        0.6, "a student errs where its flaw is above this share of the largest", at_least=0, at_most=1
+    )
+    ramp: int | None = setting(
+        None,
+        "iterations over which consistency grows to its weight; none: 15 % of all",
+        at_least=0,
+        at_most=MOST_ITERATIONS,
+    )
+    detector_lr: float = setting(1e-4, "learning rate of the flaw detector, with Adam", above=0)
+    average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
+    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
+
+
+@dataclass(frozen=True, kw_only=True)
 class ContrastSettings:
     """Regional contrast on top of any method: --contrast reco, or --contrast none."""
 

@@ -21,6 +21,7 @@ from recoseg.config.data_settings import (
 from recoseg.config.method_settings import (
     AdvSemSegMethod,
     ContrastSettings,
+    GCTMethod,
     MeanTeacherMethod,
     S4GANMethod,
     SupervisedMethod,
@@ -47,7 +48,7 @@ class RunConfig:
     model: DeepLabV3PlusModel | DeepLabV2Model | TransformersModel | FactoryModel = field(
         default_factory=DeepLabV3PlusModel
     )
-    method: SupervisedMethod | MeanTeacherMethod | S4GANMethod | AdvSemSegMethod = field(
+    method: SupervisedMethod | MeanTeacherMethod | S4GANMethod | AdvSemSegMethod | GCTMethod = field(
         default_factory=SupervisedMethod
     )
     contrast: ContrastSettings | None = None
@@ -73,6 +74,8 @@ def filled(config: RunConfig) -> RunConfig:
         "ramp": iterations // 10,
         "self_start": iterations // 4,
     }
+    of_its_own = {"gct": {"ramp": iterations * 3 // 20}}  # as its authors have it
+    method |= of_its_own.get(config.method.name, {})
     config = replace(config, method=where_none(config.method, method))
     if config.contrast is not None:
         config = replace(config, contrast=where_none(config.contrast, {"ramp": iterations // 10}))

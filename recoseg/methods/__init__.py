@@ -1,6 +1,7 @@
 """Methods of training, one file each, by their names in `METHODS`."""
 
 from recoseg.methods.advsemseg import AdvSemSeg
+from recoseg.methods.gct import GCT
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method, MethodParts
 from recoseg.methods.parts.contrast import ContrastTerm
@@ -12,9 +13,11 @@ METHODS: dict[str, type[Method]] = {
     "mean_teacher": MeanTeacher,
     "s4gan": S4GAN,
     "advsemseg": AdvSemSeg,
+    "gct": GCT,
 }
 """`method.name` -> what it stands for; its settings are in `config/method_settings.py`."""
 
 __all__ = [
-    "METHODS", "S4GAN", "AdvSemSeg", "ContrastTerm", "MeanTeacher", "Method", "MethodParts", "Supervised",
+    "GCT", "METHODS", "S4GAN", "AdvSemSeg", "ContrastTerm", "MeanTeacher", "Method", "MethodParts",
+    "Supervised",
 ]  # fmt: skip

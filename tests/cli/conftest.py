@@ -475,6 +475,12 @@ def full_disk_at(monkeypatch) -> Callable[[int], Any]:
 
 
 @pytest.fixture
+def light_detector(monkeypatch) -> None:
+    """GCT with a flaw detector that takes a hundredth of the time."""
+    monkeypatch.setattr("recoseg.methods.gct._WIDTHS", (8,) * 7)
+
+
+@pytest.fixture
 def segformer(tmp_path) -> str:
     """A folder with a tiny SegFormer, made for 7 classes."""
     transformers = pytest.importorskip("transformers", reason="needs the package transformers")

@@ -88,11 +88,12 @@ def test_a_run_with_adamw_goes_on_exactly(recoseg, tmp_path, small, full_disk_at
     require_same_end(tmp_path / "whole", tmp_path / "cut")
 
 
-@pytest.mark.parametrize("method", ["advsemseg"])
+@pytest.mark.usefixtures("light_detector")
+@pytest.mark.parametrize("method", ["advsemseg", "gct"])
 def test_methods_with_networks_of_their_own_go_on_exactly(
     recoseg, tmp_path, small, full_disk_at, require_same_end, method
 ) -> None:
-    settings = [*small, f"--method={method}", "--contrast=reco"]
+    settings = [*small, f"--method={method}", "--contrast=reco", "--augment.crop=96"]
     assert recoseg("train", "--out", "whole", *settings).code == 0
     with full_disk_at(3):
         assert recoseg("train", "--out", "cut", *settings).code == 1

@@ -12,6 +12,7 @@ CONTRAST = [
     "--contrast.num-queries=8", "--contrast.num-keys=16", "--contrast.feature-channels=8",
     "--contrast.trust-above=0.05",
 ]  # fmt: skip
+LARGER = ["--data.height=96", "--data.width=96", "--augment.crop=96"]
 MEAN_TEACHER = ["supervised", "unsupervised"]
 METHODS = {
     "supervised": (["--method=supervised"], ["supervised"]),
@@ -27,10 +28,15 @@ METHODS = {
         ["--method=advsemseg"],
         ["supervised", "adversarial", "unlabelled_adversarial", "self_training", "discriminator"],
     ),
+    "gct": (
+        ["--method=gct", *LARGER],
+        ["supervised", "second_supervised", "consistency", "correction", "detector"],
+    ),
 }
 STATS = {"contrast_accuracy", "contrast_chance_level", "contrast_active_classes", "contrast_hard_share"}
 
 
+@pytest.mark.usefixtures("light_detector")
 @pytest.mark.parametrize("contrast", [False, True], ids=["alone", "with contrast"])
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_runs_and_logs_its_parts(recoseg, tmp_path, small, lines, method, contrast) -> None:
@@ -57,7 +63,7 @@ def test_a_few_labelled_pixels_of_each_image_are_enough(recoseg, tmp_path, small
     assert lines(tmp_path / "run" / "losses.jsonl")[-1]["supervised"] > 0
 
 
-@pytest.mark.parametrize("method", ["s4gan", "advsemseg"])
+@pytest.mark.parametrize("method", ["s4gan", "advsemseg", "gct"])
 def test_a_method_that_needs_whole_labels_says_so(recoseg, small, method) -> None:
     settings = [word for word in small if not word.startswith("--split.")]
     outcome = recoseg("train", "--out", "run", *settings, f"--method={method}", "--split.pixels=1")

@@ -134,6 +134,14 @@ def test_the_smallest_image_of_a_discriminator_of_pixels_leaves_one_cell(strides
         discriminator(maps[:, :, 1:])
 
 
+def test_more_than_one_cell_may_be_needed() -> None:
+    discriminator = of_pixels(widths=[2] * 7, strides=(2, 2, 1, 2, 1, 2, 1), least_cells=2)
+    _, maps = asked((92, 92))
+    assert discriminator.layers(maps).shape[2:] == (2, 2)
+    with pytest.raises(UserError, match="it needs images of at least 92x92 pixels, got 92x91"):
+        discriminator(maps[..., 1:])
+
+
 def test_asked_without_learning_statistics_of_batches_stay_as_they_are() -> None:
     discriminator = of_pixels(**FLAWS)
     _, maps = asked((20, 20))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 
 import pytest
 import torch
+from torch import nn
 
 from recoseg import RegionalContrast
 from recoseg.augment.mix import MIXES, no_mix
 from recoseg.augment.strong import StrongView
 from recoseg.methods import METHODS
 from recoseg.methods.advsemseg import AdvSemSeg
+from recoseg.methods.gct import GCT
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method
 from recoseg.methods.parts.contrast import ContrastTerm
@@ -19,10 +22,35 @@ from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
 
 STEPS = 30
+SIDES = {"gct": 96}
+"""Of images, in pixels, where 32 are not enough."""
+
+
+def second_of(student: nn.Module) -> nn.Module:
+    """Like the student, of other first weights, without features."""
+    second = copy.deepcopy(student)
+    second.representation = None
+    for module in second.modules():
+        if isinstance(module, nn.Conv2d):
+            module.reset_parameters()
+    return second
+
+
+def gct_of(student: nn.Module) -> GCT:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("recoseg.methods.gct._WIDTHS", (8,) * 7)  # a detector that takes less time
+        return GCT(student, second_of(student), 2, sgd, ramp=10)
+
+
+def sgd(network: nn.Module) -> torch.optim.Optimizer:
+    return torch.optim.SGD(network.parameters(), lr=0.03, momentum=0.9)
+
+
 CASES: dict[str, tuple[str, Callable[..., Method]]] = {
     "supervised": ("supervised", Supervised),
     "s4gan": ("s4gan", lambda student: S4GAN(student, StrongView(mix=no_mix), 2)),
     "advsemseg": ("advsemseg", lambda student: AdvSemSeg(student, 2)),
+    "gct": ("gct", lambda student: gct_of(student)),
     **{
         f"mean_teacher, {mix}": (
             "mean_teacher",
@@ -46,14 +74,17 @@ def test_the_method_learns_two_classes(tiny_network, toy_batch, case: str, with_
     _, build = CASES[case]
     method = build(tiny_network(features=8 if with_contrast else None))
     contrast = ContrastTerm(contrast=RegionalContrast(num_queries=16, num_keys=32)) if with_contrast else None
-    optimisers = [torch.optim.SGD(method.student.parameters(), lr=0.03, momentum=0.9)]
-    optimisers += method.own_optimisers().values()
+    optimisers = [sgd(method.student), *method.own_optimisers().values()]
+    side = SIDES.get(case, 32)
+    size = (side, side)
 
     losses = []
     for iteration in range(STEPS):
         generator = torch.Generator().manual_seed(iteration)
-        unlabelled = toy_batch(seed=1000 + iteration, visible=False) if method.needs_unlabelled else None
-        output = method(toy_batch(seed=iteration % 4), unlabelled, iteration=iteration, generator=generator)
+        labelled, unlabelled = toy_batch(size=size, seed=iteration % 4), None
+        if method.needs_unlabelled:
+            unlabelled = toy_batch(size=size, seed=1000 + iteration, visible=False)
+        output = method(labelled, unlabelled, iteration=iteration, generator=generator)
         if contrast is not None:
             output = contrast(output, generator, iteration=iteration)
         method.zero_grad()

@@ -14,16 +14,23 @@ from torch.nn.parallel import DistributedDataParallel
 
 from recoseg.augment.strong import StrongView
 from recoseg.methods.advsemseg import AdvSemSeg
+from recoseg.methods.gct import GCT
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method
 from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
 from recoseg.types import IGNORE, Batch, ModelOutput, PseudoLabels
 
-SIDES = {"advsemseg": 32}
+SIDES = {"advsemseg": 32, "gct": 96}
 """Of images, in pixels, where 16 are not enough."""
 
-STEPS = {"supervised": (0,), "mean_teacher": (0, 1), "s4gan": (0, 1, 0, 1), "advsemseg": (0, 1)}
+STEPS = {
+    "supervised": (0,),
+    "mean_teacher": (0, 1),
+    "s4gan": (0, 1, 0, 1),
+    "advsemseg": (0, 1),
+    "gct": (0, 1),
+}
 """Iterations to go through; the first of the semi-supervised methods has labels alone."""
 
 
@@ -45,6 +52,14 @@ class SameView(StrongView):
         return images, pseudo
 
 
+def gct_of(student: nn.Module) -> GCT:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("recoseg.methods.gct._WIDTHS", (8,) * 7)  # a detector that takes less time
+        method = GCT(student, PlainNetwork(), 2, lambda network: torch.optim.SGD(network.parameters()))
+    method.detector.eval()  # its BatchNorm would see the images of its own process
+    return method
+
+
 def build(name: str) -> Method:
     torch.manual_seed(0)
     student = PlainNetwork()
@@ -53,6 +68,7 @@ def build(name: str) -> Method:
         "mean_teacher": MeanTeacher(student, SameView(), trust_above=0.5, supervised_start=1),
         "s4gan": S4GAN(student, SameView(), 2, supervised_start=1),
         "advsemseg": AdvSemSeg(student, 2, self_start=1),
+        "gct": gct_of(student),
     }
     return methods[name]
 
@@ -103,7 +119,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return [torch.load(folder / f"{process}.pt") for process in range(2)]
 
 
-@pytest.mark.parametrize("name", ["supervised", "mean_teacher", "advsemseg"])
+@pytest.mark.parametrize("name", ["supervised", "mean_teacher", "advsemseg", "gct"])
 def test_two_processes_have_the_gradients_of_one_with_all_images(
     found: list[dict[str, Any]], name: str
 ) -> None:

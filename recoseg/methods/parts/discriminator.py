@@ -70,8 +70,8 @@ class PixelDiscriminator(nn.Module):
     """One number for each pixel: 4x4 convolutions with LeakyReLU between them, and bilinear to the image.
 
     `widths` and `strides` are those of all convolutions but the last, which has stride 2 and one output. With
-    `norm` "half", half of the channels are normalised over the batch, half within their image. `who` needs it
-    is named where an image is too small.
+    `norm` "half", half of the channels are normalised over the batch, half within their image. An image that
+    leaves fewer than `least_cells` to a side is refused, and `who` needs it is named.
     """
 
     def __init__(
@@ -82,6 +82,7 @@ class PixelDiscriminator(nn.Module):
         widths: Sequence[int] = WIDTHS,
         strides: Sequence[int] = (2, 2, 2, 2),
         norm: Literal["none", "half"] = "none",
+        least_cells: int = 1,
     ) -> None:
         super().__init__()
         layers: list[nn.Module] = []
@@ -90,7 +91,7 @@ class PixelDiscriminator(nn.Module):
             layers += [*lookup(_NORMS, norm, what="norm")(width), nn.LeakyReLU(0.2, inplace=True)]
             inputs = width
         self.layers = nn.Sequential(*layers, nn.Conv2d(inputs, 1, 4, stride=2, padding=1))
-        self.who, self.smallest = who, smallest_side([*strides, 2])
+        self.who, self.smallest = who, smallest_side([*strides, 2], cells=least_cells)
 
     def forward(self, maps: Tensor) -> Tensor:
         """(B, C, H, W) -> (B, H, W) float32, before any sigmoid."""
@@ -99,12 +100,11 @@ class PixelDiscriminator(nn.Module):
         return resize(scores, maps.shape[2:])[:, 0]
 
 
-def smallest_side(strides: Sequence[int]) -> int:
-    """The side of an image of which 4x4 convolutions of these strides, padded by 1, leave one cell."""
-    side = 1
+def smallest_side(strides: Sequence[int], cells: int = 1) -> int:
+    """The side of an image of which 4x4 convolutions of these strides, padded by 1, leave so many cells."""
     for stride in reversed(strides):
-        side = (side - 1) * stride + 2
-    return side
+        cells = (cells - 1) * stride + 2
+    return cells
 
 
 def require_side(images: Tensor, smallest: int, *, who: str) -> None:
