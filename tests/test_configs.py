@@ -16,6 +16,7 @@ from recoseg.config.settings import RunConfig
 from recoseg.data import DATASETS
 from recoseg.losses.regional_contrast import RegionalContrast
 from recoseg.methods.advsemseg import AdvSemSeg
+from recoseg.methods.ecs import ECS
 from recoseg.methods.gct import GCT
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.parts.contrast import ContrastTerm
@@ -29,6 +30,7 @@ METHODS = {
     "s4gan": S4GAN,
     "advsemseg": AdvSemSeg,
     "gct": GCT,
+    "ecs": ECS,
 }
 CONFIGS = sorted((Path(__file__).parents[1] / "configs").glob("*.yaml"))
 

@@ -132,6 +132,22 @@ class GCTMethod:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ECSMethod:
+    """ECS (Mendel et al., 2020): a second network corrects what the student says of unlabelled images."""
+
+    name: Literal["ecs"] = "ecs"
+    approval_weight: float = setting(0.1, "weight of needing no correction on labelled images", at_least=0)
+    average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
+    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
+    supervised_start: int | None = setting(
+        None,
+        "iterations at the start that learn from labelled images alone; none: a tenth of all",
+        at_least=0,
+        at_most=MOST_ITERATIONS,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class ContrastSettings:
     """Regional contrast on top of any method: --contrast reco, or --contrast none."""
 

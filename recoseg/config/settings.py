@@ -21,6 +21,7 @@ from recoseg.config.data_settings import (
 from recoseg.config.method_settings import (
     AdvSemSegMethod,
     ContrastSettings,
+    ECSMethod,
     GCTMethod,
     MeanTeacherMethod,
     S4GANMethod,
@@ -48,8 +49,8 @@ class RunConfig:
     model: DeepLabV3PlusModel | DeepLabV2Model | TransformersModel | FactoryModel = field(
         default_factory=DeepLabV3PlusModel
     )
-    method: SupervisedMethod | MeanTeacherMethod | S4GANMethod | AdvSemSegMethod | GCTMethod = field(
-        default_factory=SupervisedMethod
+    method: SupervisedMethod | MeanTeacherMethod | S4GANMethod | AdvSemSegMethod | GCTMethod | ECSMethod = (
+        field(default_factory=SupervisedMethod)
     )
     contrast: ContrastSettings | None = None
     optimiser: SGDOptimiser | AdamWOptimiser = field(default_factory=SGDOptimiser)
@@ -74,7 +75,7 @@ def filled(config: RunConfig) -> RunConfig:
         "ramp": iterations // 10,
         "self_start": iterations // 4,
     }
-    of_its_own = {"gct": {"ramp": iterations * 3 // 20}}  # as its authors have it
+    of_its_own = {"gct": {"ramp": iterations * 3 // 20}, "ecs": {"supervised_start": iterations // 10}}
     method |= of_its_own.get(config.method.name, {})
     config = replace(config, method=where_none(config.method, method))
     if config.contrast is not None:

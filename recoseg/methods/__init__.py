@@ -1,6 +1,7 @@
 """Methods of training, one file each, by their names in `METHODS`."""
 
 from recoseg.methods.advsemseg import AdvSemSeg
+from recoseg.methods.ecs import ECS
 from recoseg.methods.gct import GCT
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method, MethodParts
@@ -14,10 +15,11 @@ METHODS: dict[str, type[Method]] = {
     "s4gan": S4GAN,
     "advsemseg": AdvSemSeg,
     "gct": GCT,
+    "ecs": ECS,
 }
 """`method.name` -> what it stands for; its settings are in `config/method_settings.py`."""
 
 __all__ = [
-    "GCT", "METHODS", "S4GAN", "AdvSemSeg", "ContrastTerm", "MeanTeacher", "Method", "MethodParts",
+    "ECS", "GCT", "METHODS", "S4GAN", "AdvSemSeg", "ContrastTerm", "MeanTeacher", "Method", "MethodParts",
     "Supervised",
 ]  # fmt: skip

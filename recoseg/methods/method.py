@@ -25,7 +25,8 @@ class MethodParts:
     num_classes: int
     strong_view: Callable[[str], StrongView]  # by the name of a mix
     iterations: int  # of the whole run
-    another_network: Callable[[], nn.Module]  # like the student, of other first weights, without features
+    another_network: Callable[..., nn.Module]  # like the student, of other first weights, without features;
+    # given a number of outputs, with a fresh classifier of so many
     optimiser: Callable[[nn.Module], Optimizer]  # like the student's, for a network of the method's own
 
 

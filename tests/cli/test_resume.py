@@ -22,6 +22,10 @@ from recoseg.train import state as state_file
 
 LONG = ["--train.iterations=40", "--train.evaluate-every=3", "--train.log-every=2", "--train.best-on=val"]
 
+QUICK_CONTRAST = [
+    "--contrast.num-queries=8", "--contrast.num-keys=16", "--contrast.feature-channels=8",
+]  # fmt: skip
+
 
 def kill_at(background, path, lines, iteration, delay) -> int:
     """Let a run go on until its log shows that iteration, and a bit longer; returns how far the log got."""
@@ -89,15 +93,15 @@ def test_a_run_with_adamw_goes_on_exactly(recoseg, tmp_path, small, full_disk_at
 
 
 @pytest.mark.usefixtures("light_detector")
-@pytest.mark.parametrize("method", ["advsemseg", "gct"])
+@pytest.mark.parametrize("method", ["advsemseg", "gct", "ecs"])
 def test_methods_with_networks_of_their_own_go_on_exactly(
-    recoseg, tmp_path, small, full_disk_at, require_same_end, method
+    recoseg, tmp_path, small_deeplab, full_disk_at, require_same_end, method
 ) -> None:
-    settings = [*small, f"--method={method}", "--contrast=reco", "--augment.crop=96"]
-    assert recoseg("train", "--out", "whole", *settings).code == 0
+    settings = [*small_deeplab, f"--method={method}", *QUICK_CONTRAST, "--augment.crop=96"]
+    assert recoseg("train", "--no-page", "--out", "whole", *settings).code == 0
     with full_disk_at(3):
-        assert recoseg("train", "--out", "cut", *settings).code == 1
-    assert recoseg("train", "--resume", "cut").code == 0
+        assert recoseg("train", "--no-page", "--out", "cut", *settings).code == 1
+    assert recoseg("train", "--no-page", "--resume", "cut").code == 0
     require_same_end(tmp_path / "whole", tmp_path / "cut")
 
 

@@ -53,6 +53,36 @@ def test_every_method_runs_and_logs_its_parts(recoseg, tmp_path, small, lines, m
     assert (tmp_path / "run" / "weights.safetensors").is_file()
 
 
+@pytest.mark.parametrize("contrast", [False, True], ids=["alone", "with contrast"])
+@pytest.mark.parametrize("model", ["deeplab_v2", "deeplab_v3_plus"])
+def test_a_corrector_is_a_second_deeplab(recoseg, tmp_path, small_deeplab, lines, model, contrast) -> None:
+    settings = [word for word in small_deeplab if model == "deeplab_v3_plus" or "decoder" not in word]
+    settings += [*QUICK, f"--model={model}", "--method=ecs", *(CONTRAST if contrast else [])]
+    outcome = recoseg("train", "--out", "run", *settings)
+    assert outcome.code == 0, outcome.err
+    parts = [
+        "supervised",
+        "correction",
+        "approval",
+        "corrector",
+        *(["contrast", "stats"] if contrast else []),
+    ]
+    for line in lines(tmp_path / "run" / "losses.jsonl"):
+        assert list(line) == ["iteration", "lr", "loss", *parts]
+    # a weights file made for these classes serves the corrector too, which has one output more
+    weights = ["--model.weights=run/weights.safetensors", "--no-page"]
+    outcome = recoseg("train", "--out", "more", *settings, *weights)
+    assert outcome.code == 0, outcome.err
+
+
+def test_a_network_that_has_no_room_for_predictions_is_a_clear_line(recoseg, tmp_path, small) -> None:
+    outcome = recoseg("train", "--out", "run", *small, "--method=ecs")
+    assert (outcome.code, outcome.err.count("\n")) == (1, 1)
+    assert "ecs needs a network that can be widened to read predictions" in outcome.err
+    assert "set model to deeplab_v3_plus or deeplab_v2, or take another method" in outcome.err
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize("method", ["supervised", "classmix"])
 def test_a_few_labelled_pixels_of_each_image_are_enough(recoseg, tmp_path, small, lines, method) -> None:
     settings = [word for word in small if not word.startswith("--split.")]
@@ -63,9 +93,9 @@ def test_a_few_labelled_pixels_of_each_image_are_enough(recoseg, tmp_path, small
     assert lines(tmp_path / "run" / "losses.jsonl")[-1]["supervised"] > 0
 
 
-@pytest.mark.parametrize("method", ["s4gan", "advsemseg", "gct"])
-def test_a_method_that_needs_whole_labels_says_so(recoseg, small, method) -> None:
-    settings = [word for word in small if not word.startswith("--split.")]
+@pytest.mark.parametrize("method", ["s4gan", "advsemseg", "gct", "ecs"])
+def test_a_method_that_needs_whole_labels_says_so(recoseg, small_deeplab, method) -> None:
+    settings = [word for word in small_deeplab if not word.startswith("--split.")]
     outcome = recoseg("train", "--out", "run", *settings, f"--method={method}", "--split.pixels=1")
     assert (outcome.code, outcome.err.count("\n")) == (1, 1)
     assert f"{method} needs fully labelled images" in outcome.err
@@ -142,6 +172,8 @@ def test_fewer_images_than_a_step_takes_is_noted(recoseg, small) -> None:
             ["--method=supervised", "--method.mix=cutmix"],
             "unknown setting 'method.mix' of method 'supervised'",
         ),
+        (["--method=advsemseg", "--method.self-above=2"], "method.self_above: must be at most 1, got 2"),
+        (["--method=gct", "--method.bad-above=-1"], "method.bad_above: must be at least 0, got -1"),
         (["--method=mean_teacher", "--method.decay=1"], "method.decay: must be at most 0.99999, got 1"),
         (
             ["--method=mean_teacher", "--method.supervised-start=4", "--train.iterations=4"],

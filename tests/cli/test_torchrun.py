@@ -112,7 +112,7 @@ def test_a_killed_and_restarted_run_of_two_processes_ends_as_if_it_had_never_bee
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["supervised", "mean_teacher", "s4gan", "advsemseg", "gct"])
+@pytest.mark.parametrize("name", ["supervised", "mean_teacher", "s4gan", "advsemseg", "gct", "ecs"])
 def test_every_method_runs_in_two_processes(background, tmp_path, tiny, lines, name) -> None:
     settings = [*tiny, *SHARED, "--split.labels=2", f"--method={name}", "--contrast=reco"]
     settings += ["--augment.crop=96"]

@@ -14,12 +14,16 @@ from recoseg.augment.mix import MIXES, no_mix
 from recoseg.augment.strong import StrongView
 from recoseg.methods import METHODS
 from recoseg.methods.advsemseg import AdvSemSeg
+from recoseg.methods.ecs import ECS
 from recoseg.methods.gct import GCT
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method
 from recoseg.methods.parts.contrast import ContrastTerm
+from recoseg.methods.parts.corrector import Corrector
 from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
+from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
+from recoseg.models.encoders import ENCODERS
 
 STEPS = 30
 SIDES = {"gct": 96}
@@ -42,6 +46,11 @@ def gct_of(student: nn.Module) -> GCT:
         return GCT(student, second_of(student), 2, sgd, ramp=10)
 
 
+def corrector() -> Corrector:
+    encoder = ENCODERS["resnet10_small"](output_stride=16)
+    return Corrector(DeepLabV3Plus(encoder=encoder, num_classes=3, decoder_width=8), 2)
+
+
 def sgd(network: nn.Module) -> torch.optim.Optimizer:
     return torch.optim.SGD(network.parameters(), lr=0.03, momentum=0.9)
 
@@ -51,6 +60,7 @@ CASES: dict[str, tuple[str, Callable[..., Method]]] = {
     "s4gan": ("s4gan", lambda student: S4GAN(student, StrongView(mix=no_mix), 2)),
     "advsemseg": ("advsemseg", lambda student: AdvSemSeg(student, 2)),
     "gct": ("gct", lambda student: gct_of(student)),
+    "ecs": ("ecs", lambda student: ECS(student, corrector(), sgd, supervised_start=3)),
     **{
         f"mean_teacher, {mix}": (
             "mean_teacher",
@@ -82,7 +92,7 @@ def test_the_method_learns_two_classes(tiny_network, toy_batch, case: str, with_
     for iteration in range(STEPS):
         generator = torch.Generator().manual_seed(iteration)
         labelled, unlabelled = toy_batch(size=size, seed=iteration % 4), None
-        if method.needs_unlabelled:
+        if method.uses_unlabelled(iteration):
             unlabelled = toy_batch(size=size, seed=1000 + iteration, visible=False)
         output = method(labelled, unlabelled, iteration=iteration, generator=generator)
         if contrast is not None:

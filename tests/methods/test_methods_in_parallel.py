@@ -14,11 +14,16 @@ from torch.nn.parallel import DistributedDataParallel
 
 from recoseg.augment.strong import StrongView
 from recoseg.methods.advsemseg import AdvSemSeg
+from recoseg.methods.ecs import ECS
 from recoseg.methods.gct import GCT
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method
+from recoseg.methods.parts.corrector import Corrector
 from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
+from recoseg.models.deeplab_v2 import DeepLabV2
+from recoseg.models.encoders import ENCODERS
+from recoseg.models.freezing import freeze_batch_norm
 from recoseg.types import IGNORE, Batch, ModelOutput, PseudoLabels
 
 SIDES = {"advsemseg": 32, "gct": 96}
@@ -30,6 +35,7 @@ STEPS = {
     "s4gan": (0, 1, 0, 1),
     "advsemseg": (0, 1),
     "gct": (0, 1),
+    "ecs": (0, 1),
 }
 """Iterations to go through; the first of the semi-supervised methods has labels alone."""
 
@@ -60,6 +66,14 @@ def gct_of(student: nn.Module) -> GCT:
     return method
 
 
+def ecs_of(student: nn.Module) -> ECS:
+    network = DeepLabV2(encoder=ENCODERS["resnet10_small"](output_stride=16), num_classes=3)
+    freeze_batch_norm(network, "all")
+    return ECS(
+        student, Corrector(network, 2), lambda own: torch.optim.SGD(own.parameters()), supervised_start=1
+    )
+
+
 def build(name: str) -> Method:
     torch.manual_seed(0)
     student = PlainNetwork()
@@ -69,6 +83,7 @@ def build(name: str) -> Method:
         "s4gan": S4GAN(student, SameView(), 2, supervised_start=1),
         "advsemseg": AdvSemSeg(student, 2, self_start=1),
         "gct": gct_of(student),
+        "ecs": ecs_of(student),
     }
     return methods[name]
 
@@ -119,7 +134,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return [torch.load(folder / f"{process}.pt") for process in range(2)]
 
 
-@pytest.mark.parametrize("name", ["supervised", "mean_teacher", "advsemseg", "gct"])
+@pytest.mark.parametrize("name", ["supervised", "mean_teacher", "advsemseg", "gct", "ecs"])
 def test_two_processes_have_the_gradients_of_one_with_all_images(
     found: list[dict[str, Any]], name: str
 ) -> None:
