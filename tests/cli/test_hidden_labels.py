@@ -96,7 +96,8 @@ def test_poison_in_hidden_masks_changes_nothing_for_methods_that_learn_from_thos
     for key in json.loads((tmp_path / "split.json").read_text())["unlabelled"]:
         wrong_classes(poisoned / "labels" / f"{key}.png")
     settings = [word for word in small_deeplab if not word.startswith(("--data.", "--split."))]
-    settings += ["--split.file=split.json", f"--method={method}", *QUICK_CONTRAST, "--augment.crop=96"]
+    settings += ["--split.file=split.json", f"--method={method}", *QUICK_CONTRAST, "--train.iterations=2"]
+    settings += ["--augment.crop=96"] if method == "gct" else []
     ends = []
     for root, name in ((data, "clean-run"), (poisoned, "poisoned-run")):
         outcome = recoseg("train", "--data", root, "--out", name, "--no-page", *settings)
