@@ -84,7 +84,13 @@ class GCT(Supervised):
 
     @classmethod
     def build(cls, student: nn.Module, parts: MethodParts, **settings: Any) -> GCT:
-        return cls(student, parts.another_network(), parts.num_classes, parts.optimiser, **settings)
+        second, weights = parts.another_network(), dict(student.named_parameters())
+        if all(torch.equal(weights[name], weight) for name, weight in second.named_parameters()):
+            raise UserError(
+                "gct needs two networks that start differently, and these start alike: leave out "
+                "model.weights (model.pretrained fills the encoder alone), or take another method"
+            )
+        return cls(student, second, parts.num_classes, parts.optimiser, **settings)
 
     def own_optimisers(self) -> dict[str, Optimizer]:
         return self.optimisers

@@ -83,6 +83,16 @@ def test_a_network_that_has_no_room_for_predictions_is_a_clear_line(recoseg, tmp
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.usefixtures("light_detector")
+def test_two_students_that_start_alike_are_a_clear_line(recoseg, tmp_path, small) -> None:
+    assert recoseg("train", "--out", "first", *small, *QUICK, "--no-page").code == 0
+    weights = ["--model.weights=first/weights.safetensors", *LARGER]
+    outcome = recoseg("train", "--out", "run", *small, "--method=gct", *weights)
+    assert (outcome.code, outcome.err.count("\n")) == (1, 1)
+    assert "gct needs two networks that start differently, and these start alike: leave out" in outcome.err
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize("method", ["supervised", "classmix"])
 def test_a_few_labelled_pixels_of_each_image_are_enough(recoseg, tmp_path, small, lines, method) -> None:
     settings = [word for word in small if not word.startswith("--split.")]
