@@ -81,6 +81,11 @@ class Batch:
     def __len__(self) -> int:
         return len(self.keys)
 
+    @property
+    def shown(self) -> Tensor:
+        """(B, H, W) bool: pixels of the image, not padding."""
+        return torch.ones_like(self.labels, dtype=torch.bool) if self.inside is None else self.inside
+
 
 @dataclass(frozen=True)
 class ModelOutput:

@@ -42,6 +42,7 @@ OF_THE_DATA = {"class_weights"}
 
 AUTOMATIC = {
     "decay": 0.99, "unimatch_v2.decay": 0.996, "supervised_start": 0, "ramp": 0, "consistency_weight": 1.0,
+    "self_start": 0,
 }  # fmt: skip
 """Settings that are none, and follow from the iterations of a run: what a class that knows of no run has."""
 

@@ -82,14 +82,19 @@ def build_method(
 
     `resumed` where a saved state will be put into it: then no weights need to be read.
     """
+
+    def another_network(num_outputs: int = num_classes) -> nn.Module:
+        section, seed = config.model, seed_for(config.train.seed, "second network")
+        if num_outputs != num_classes and section.weights is not None:
+            section = replace(section, reinitialise=True)  # its classifier fits no weights file
+        return build_starting_model(section, num_outputs, seed=seed, resumed=resumed)[0]
+
     parts = MethodParts(
         num_classes=num_classes,
         strong_view=partial(build_strong_view, config.augment),
         weak_to_strong=partial(build_weak_to_strong, config.augment),
         iterations=config.train.iterations,
-        another_network=lambda: build_starting_model(
-            config.model, num_classes, seed=seed_for(config.train.seed, "second network"), resumed=resumed
-        )[0],
+        another_network=another_network,
         optimiser=partial(build_optimiser, config.optimiser),
         background=background,
     )

@@ -209,6 +209,72 @@ class CCTMethod:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AdvSemSegMethod:
+    """AdvSemSeg (Hung et al., 2018): a discriminator judges predictions at each pixel."""
+
+    name: Literal["advsemseg"] = "advsemseg"
+    adversarial_weight: float = setting(
+        0.01, "weight of fooling the discriminator on labelled images", at_least=0
+    )
+    unlabelled_weight: float = setting(
+        0.001, "weight of fooling the discriminator on unlabelled images", at_least=0
+    )
+    self_weight: float = setting(0.1, "weight of self-training", at_least=0)
+    self_above: float = setting(
+        0.2, "self-training uses pixels that the discriminator scores above this", at_least=0, at_most=1
+    )
+    self_start: int | None = setting(
+        None,
+        "iterations before self-training begins; none: a quarter of all",
+        at_least=0,
+        at_most=MOST_ITERATIONS,
+    )
+    discriminator_lr: float = setting(1e-4, "learning rate of the discriminator, with Adam", above=0)
+    average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
+    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GCTMethod:
+    """GCT (Ke et al., 2020): of two students the better one teaches, by a flaw detector's word."""
+
+    name: Literal["gct"] = "gct"
+    consistency_weight: float = setting(100.0, "weight of learning from the other student", at_least=0)
+    correction_weight: float = setting(
+        1.0, "weight of the flaws that the detector sees where both students err", at_least=0
+    )
+    detector_weight: float = setting(10.0, "weight of the flaw detector's own loss", above=0)
+    bad_above: float = setting(
+        0.6, "a student errs where its flaw is above this share of the largest", at_least=0, at_most=1
+    )
+    ramp: int | None = setting(
+        None,
+        "iterations over which consistency grows to its weight; none: 15 % of all",
+        at_least=0,
+        at_most=MOST_ITERATIONS,
+    )
+    detector_lr: float = setting(1e-4, "learning rate of the flaw detector, with Adam", above=0)
+    average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
+    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ECSMethod:
+    """ECS (Mendel et al., 2020): a second network corrects what the student says of unlabelled images."""
+
+    name: Literal["ecs"] = "ecs"
+    approval_weight: float = setting(0.1, "weight of needing no correction on labelled images", at_least=0)
+    average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
+    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
+    supervised_start: int | None = setting(
+        None,
+        "iterations at the start that learn from labelled images alone; none: a tenth of all",
+        at_least=0,
+        at_most=MOST_ITERATIONS,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class FactoryMethod:
     """A method of your own, made by a function of yours, see docs/training.md."""
 
@@ -220,7 +286,21 @@ class FactoryMethod:
     )
 
 
-MethodSettings = SupervisedMethod | MeanTeacherMethod | S4GANMethod | VATMethod | CCTMethod | FactoryMethod
+MethodSettings = (
+    SupervisedMethod
+    | MeanTeacherMethod
+    | S4GANMethod
+    | AdvSemSegMethod
+    | VATMethod
+    | CCTMethod
+    | GCTMethod
+    | ECSMethod
+    | FixMatchMethod
+    | UniMatchMethod
+    | UniMatchV2Method
+    | PrevMatchMethod
+    | FactoryMethod
+)
 """What `method` may be; where no name is given, the first that has the settings."""
 
 

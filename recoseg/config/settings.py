@@ -66,7 +66,10 @@ def filled(config: RunConfig) -> RunConfig:
         "ramp": iterations // 10,
         "consistency_weight": 1.0,
         "store_every": max(1, iterations // 16),
+        "self_start": iterations // 4,
     }
+    of_its_own = {"gct": {"ramp": iterations * 3 // 20}, "ecs": {"supervised_start": iterations // 10}}
+    method |= of_its_own.get(config.method.name, {})
     if getattr(config.method, "consistency", None) == "probabilities":
         method |= {"supervised_start": 0, "ramp": iterations * 15 // 100, "consistency_weight": 100.0}
     config = replace(config, method=where_none(config.method, method))

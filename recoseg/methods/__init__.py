@@ -1,7 +1,10 @@
 """Methods of training, one file each, by their names in `METHODS`."""
 
+from recoseg.methods.advsemseg import AdvSemSeg
 from recoseg.methods.cct import CCT
+from recoseg.methods.ecs import ECS
 from recoseg.methods.fixmatch import FixMatch
+from recoseg.methods.gct import GCT
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method, MethodParts
 from recoseg.methods.parts.contrast import ContrastTerm
@@ -22,14 +25,20 @@ METHODS: dict[str, type[Method]] = {
     "unimatch": UniMatch,
     "unimatch_v2": UniMatchV2,
     "prevmatch": PrevMatch,
+    "advsemseg": AdvSemSeg,
+    "gct": GCT,
+    "ecs": ECS,
 }
 """`method.name` -> what it stands for; its settings are in `config/method_settings.py`."""
 
 __all__ = [
     "CCT",
+    "ECS",
+    "GCT",
     "METHODS",
     "S4GAN",
     "VAT",
+    "AdvSemSeg",
     "ContrastTerm",
     "FixMatch",
     "MeanTeacher",

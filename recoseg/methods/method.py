@@ -13,6 +13,7 @@ from torch.optim import Optimizer
 
 from recoseg.augment.strong import StrongView
 from recoseg.augment.weak_to_strong import WeakToStrong
+from recoseg.errors import UserError
 from recoseg.losses.cross_entropy import pixel_cross_entropy
 from recoseg.methods.parts.contrast import ContrastTerm
 from recoseg.types import Batch, ModelOutput, PseudoLabels, StepOutput
@@ -26,7 +27,8 @@ class MethodParts:
     strong_view: Callable[[str], StrongView]  # by the name of a mix
     weak_to_strong: Callable[[float], WeakToStrong]  # by the probability of CutMix
     iterations: int  # of the whole run
-    another_network: Callable[[], nn.Module]  # like the student, of other first weights, without features
+    another_network: Callable[..., nn.Module]  # like the student, of other first weights, without features;
+    # given a number of outputs, with a fresh classifier of so many
     optimiser: Callable[[nn.Module], Optimizer]  # like the student's, for a network of the method's own
     background: int | None  # the class of what is no object, if there is one
 
@@ -107,3 +109,12 @@ class Method(nn.Module, ABC):
     def evaluation_model(self) -> nn.Module:
         """The network that is evaluated, saved and used afterwards."""
         return self.student
+
+
+def require_whole_labels(labelled: Batch, method: str) -> None:
+    """For a method that looks at whole masks: refuse images of which single pixels are labelled."""
+    if labelled.sparse:
+        raise UserError(
+            f"{method} needs fully labelled images, and this split has single labelled pixels: "
+            "take mean_teacher, or a split of whole images"
+        )

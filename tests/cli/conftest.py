@@ -481,6 +481,19 @@ def full_disk_at(monkeypatch) -> Callable[[int], Any]:
 
 
 @pytest.fixture
+def small_deeplab(small) -> list[str]:
+    """The settings of `small`, with a DeepLab in place of the network of two layers."""
+    words = [word for word in small if not word.startswith("--model.")]
+    return [*words, "--model.encoder=resnet10_small", "--model.decoder-width=8"]
+
+
+@pytest.fixture
+def light_detector(monkeypatch) -> None:
+    """GCT with a flaw detector that takes a hundredth of the time."""
+    monkeypatch.setattr("recoseg.methods.gct._WIDTHS", (8,) * 7)
+
+
+@pytest.fixture
 def segformer(tmp_path) -> str:
     """A folder with a tiny SegFormer, made for 7 classes."""
     transformers = pytest.importorskip("transformers", reason="needs the package transformers")

@@ -152,3 +152,29 @@ def test_poison_in_a_visible_mask_does_change_the_run(data, recoseg, train, tmp_
         wrong_classes(poisoned / "labels" / f"{key}.png")
     split = "--split.file=split.json"
     assert train(data, "clean-run", split) != train(poisoned, "poisoned-run", split)
+
+
+QUICK_CONTRAST = [
+    "--contrast.num-queries=8", "--contrast.num-keys=16", "--contrast.feature-channels=8",
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("light_detector")
+@pytest.mark.parametrize("method", ["advsemseg", "gct", "ecs"])
+def test_poison_in_hidden_masks_changes_nothing_for_methods_that_learn_from_those_images(
+    data, recoseg, small_deeplab, tmp_path, method
+) -> None:
+    assert recoseg("split", data, "--labels", NUM_LABELLED, "--out", "split.json").code == 0
+    poisoned = tmp_path / "poisoned"
+    shutil.copytree(data, poisoned)
+    for key in json.loads((tmp_path / "split.json").read_text())["unlabelled"]:
+        wrong_classes(poisoned / "labels" / f"{key}.png")
+    settings = [word for word in small_deeplab if not word.startswith(("--data.", "--split."))]
+    settings += ["--split.file=split.json", f"--method={method}", *QUICK_CONTRAST, "--train.iterations=2"]
+    settings += ["--augment.crop=96"] if method == "gct" else []
+    ends = []
+    for root, name in ((data, "clean-run"), (poisoned, "poisoned-run")):
+        outcome = recoseg("train", "--data", root, "--out", name, "--no-page", *settings)
+        assert outcome.code == 0, outcome.err
+        ends.append(weights_and_metrics(tmp_path / name))
+    assert ends[0] == ends[1]

@@ -337,3 +337,22 @@ def test_a_run_that_is_done_says_so_and_stays_as_it_is(trained_run, recoseg, sma
     assert outcome.code == 0
     assert "iterations are done: nothing is left to train" in outcome.out
     assert {path: path.read_bytes() for path in before} == before
+
+
+QUICK_CONTRAST = [
+    "--contrast.num-queries=8", "--contrast.num-keys=16", "--contrast.feature-channels=8",
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("light_detector")
+@pytest.mark.parametrize("method", ["advsemseg", "gct", "ecs"])
+def test_methods_with_networks_of_their_own_go_on_exactly(
+    recoseg, tmp_path, small_deeplab, full_disk_at, require_same_end, method
+) -> None:
+    settings = [*small_deeplab, f"--method={method}", *QUICK_CONTRAST]
+    settings += ["--augment.crop=96"] if method == "gct" else []
+    assert recoseg("train", "--no-page", "--out", "whole", *settings).code == 0
+    with full_disk_at(3):
+        assert recoseg("train", "--no-page", "--out", "cut", *settings).code == 1
+    assert recoseg("train", "--no-page", "--resume", "cut").code == 0
+    require_same_end(tmp_path / "whole", tmp_path / "cut")

@@ -64,3 +64,14 @@ def test_rates_fit_the_shorter_side_of_the_crop(crop, stride, rates) -> None:
     assert fitting_rates(crop, stride) == rates
     words = ["--augment.crop", "x".join(map(str, crop)), "--model.output_stride", str(stride)]
     assert load(None, [*words, "--model.rates", "fit"]).model.rates == ",".join(map(str, rates))
+
+
+@pytest.mark.parametrize(
+    ("method", "setting", "share"),
+    [("advsemseg", "self_start", 50), ("gct", "ramp", 30), ("ecs", "supervised_start", 20)],
+)
+def test_methods_have_shares_of_their_own_of_a_run(method, setting, share) -> None:
+    config = load(None, [f"--method={method}", "--train.iterations=200"])
+    assert getattr(config.method, setting) == share
+    given = load(None, [f"--method={method}", "--train.iterations=200", f"--method.{setting}=3"])
+    assert getattr(given.method, setting) == 3

@@ -2,33 +2,65 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 
 import pytest
 import torch
+from torch import nn
 
 from recoseg import RegionalContrast
 from recoseg.augment.mix import MIXES, no_mix
 from recoseg.augment.strong import StrongView
 from recoseg.augment.weak_to_strong import WeakToStrong
 from recoseg.methods import METHODS
+from recoseg.methods.advsemseg import AdvSemSeg
 from recoseg.methods.cct import CCT
+from recoseg.methods.ecs import ECS
 from recoseg.methods.fixmatch import FixMatch
+from recoseg.methods.gct import GCT
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method
 from recoseg.methods.parts.contrast import ContrastTerm
+from recoseg.methods.parts.corrector import Corrector
 from recoseg.methods.prevmatch import PrevMatch
 from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
 from recoseg.methods.unimatch import UniMatch
 from recoseg.methods.unimatch_v2 import UniMatchV2
 from recoseg.methods.vat import VAT
+from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
+from recoseg.models.encoders import ENCODERS
 
 STEPS = 30
 
 
 def new_sgd(network: torch.nn.Module) -> torch.optim.Optimizer:
     return torch.optim.SGD(network.parameters(), lr=0.03, momentum=0.9)
+
+
+SIDES = {"gct": 96}
+
+
+def second_of(student: nn.Module) -> nn.Module:
+    """Like the student, of other first weights, without features."""
+    second = copy.deepcopy(student)
+    second.representation = None
+    for module in second.modules():
+        if isinstance(module, nn.Conv2d):
+            module.reset_parameters()
+    return second
+
+
+def gct_of(student: nn.Module) -> GCT:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("recoseg.methods.gct._WIDTHS", (8,) * 7)  # a detector that takes less time
+        return GCT(student, second_of(student), 2, new_sgd, ramp=10)
+
+
+def corrector() -> Corrector:
+    encoder = ENCODERS["resnet10_small"](output_stride=16)
+    return Corrector(DeepLabV3Plus(encoder=encoder, num_classes=3, decoder_width=8), 2)
 
 
 CASES: dict[str, tuple[str, Callable[..., Method]]] = {
@@ -44,6 +76,9 @@ CASES: dict[str, tuple[str, Callable[..., Method]]] = {
     "unimatch_v2": ("unimatch_v2", lambda student: UniMatchV2(student, WeakToStrong(), 2, decay=0.9)),
     "prevmatch": ("prevmatch", lambda student: PrevMatch(student, WeakToStrong(), 2, STEPS, store_every=2)),
     "s4gan": ("s4gan", lambda student: S4GAN(student, StrongView(mix=no_mix), 2)),
+    "advsemseg": ("advsemseg", lambda student: AdvSemSeg(student, 2)),
+    "gct": ("gct", lambda student: gct_of(student)),
+    "ecs": ("ecs", lambda student: ECS(student, corrector(), new_sgd, supervised_start=3)),
     "vat": ("vat", lambda student: VAT(student, StrongView(mix=no_mix), decay=0.9)),
     "cct": ("cct", lambda student: CCT(student, StrongView(mix=no_mix), 2, 0, new_sgd, ramp=20)),
     **{
@@ -79,11 +114,16 @@ def test_the_method_learns_two_classes(tiny_network, toy_batch, case: str, with_
     optimisers = [new_sgd(method.student)]
     optimisers += method.own_optimisers().values()
 
+    side = SIDES.get(case, 32)
+    size = (side, side)
+
     losses = []
     for iteration in range(STEPS):
         generator = torch.Generator().manual_seed(iteration)
-        unlabelled = toy_batch(seed=1000 + iteration, visible=False) if method.needs_unlabelled else None
-        output = method(toy_batch(seed=iteration % 4), unlabelled, iteration=iteration, generator=generator)
+        labelled, unlabelled = toy_batch(size=size, seed=iteration % 4), None
+        if method.uses_unlabelled(iteration):
+            unlabelled = toy_batch(size=size, seed=1000 + iteration, visible=False)
+        output = method(labelled, unlabelled, iteration=iteration, generator=generator)
         if contrast is not None:
             output = contrast(output, generator, iteration=iteration)
         method.zero_grad()

@@ -14,10 +14,14 @@ from torch.nn.parallel import DistributedDataParallel
 
 from recoseg.augment.strong import StrongView
 from recoseg.augment.weak_to_strong import WeakToStrong
+from recoseg.methods.advsemseg import AdvSemSeg
 from recoseg.methods.cct import CCT
+from recoseg.methods.ecs import ECS
 from recoseg.methods.fixmatch import FixMatch
+from recoseg.methods.gct import GCT
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method
+from recoseg.methods.parts.corrector import Corrector
 from recoseg.methods.parts.threshold import FittedThreshold
 from recoseg.methods.prevmatch import PrevMatch
 from recoseg.methods.s4gan import S4GAN
@@ -25,11 +29,15 @@ from recoseg.methods.supervised import Supervised
 from recoseg.methods.unimatch import UniMatch
 from recoseg.methods.unimatch_v2 import UniMatchV2
 from recoseg.methods.vat import VAT
-from recoseg.models.encoders import EncoderOutput
+from recoseg.models.deeplab_v2 import DeepLabV2
+from recoseg.models.encoders import ENCODERS, EncoderOutput
+from recoseg.models.freezing import freeze_batch_norm
 from recoseg.models.network import SegmentationNetwork
 from recoseg.types import IGNORE, Batch, ModelOutput, PseudoLabels
 
-SIZE = (16, 16)
+SIDES = {"advsemseg": 32, "gct": 96}
+"""Of images, in pixels, where 16 are not enough."""
+
 MATCHING = ("fixmatch", "daw", "unimatch", "unimatch_v2", "prevmatch")
 STEPS = {
     "supervised": (0,),
@@ -39,6 +47,9 @@ STEPS = {
     "cct": (1,),
     "resting_cct": (0, 1),
     "s4gan": (0, 1, 0, 1),
+    "advsemseg": (0, 1),
+    "gct": (0, 1),
+    "ecs": (0, 1),
 } | dict.fromkeys(MATCHING, (0, 1))
 """Iterations to go through; the first of the semi-supervised methods has labels alone."""
 
@@ -87,6 +98,22 @@ def sgd(network: nn.Module) -> torch.optim.Optimizer:
     return torch.optim.SGD(network.parameters(), lr=0.1)
 
 
+def gct_of(student: nn.Module) -> GCT:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("recoseg.methods.gct._WIDTHS", (8,) * 7)  # a detector that takes less time
+        method = GCT(student, PlainNetwork(), 2, lambda network: torch.optim.SGD(network.parameters()))
+    method.detector.eval()  # its BatchNorm would see the images of its own process
+    return method
+
+
+def ecs_of(student: nn.Module) -> ECS:
+    network = DeepLabV2(encoder=ENCODERS["resnet10_small"](output_stride=16), num_classes=3)
+    freeze_batch_norm(network, "all")
+    return ECS(
+        student, Corrector(network, 2), lambda own: torch.optim.SGD(own.parameters()), supervised_start=1
+    )
+
+
 def build(name: str) -> Method:
     torch.manual_seed(0)
     student, plain = PlainNetwork(), WeakToStrong(flip=0, colours=(), cutmix=0)
@@ -98,6 +125,9 @@ def build(name: str) -> Method:
         "cct": CCT(student, SameView(), 2, 0, sgd, **NOTHING_DRAWN),
         "resting_cct": CCT(student, SameView(), 2, 0, sgd, supervised_start=1),
         "s4gan": S4GAN(student, SameView(), 2, supervised_start=1),
+        "advsemseg": AdvSemSeg(student, 2, self_start=1),
+        "gct": gct_of(student),
+        "ecs": ecs_of(student),
         "fixmatch": FixMatch(student, plain, 2, pixel_above=0.5),
         "daw": FixMatch(student, plain, 2, threshold="daw"),
         "unimatch": UniMatch(student, plain, 2, pixel_above=0.5, drop=0),
@@ -111,11 +141,12 @@ def build(name: str) -> Method:
     return methods[name]
 
 
-def batches(processes: slice) -> tuple[Batch, Batch]:
+def batches(name: str, processes: slice) -> tuple[Batch, Batch]:
     """Some processes' share of two labelled images, one with hardly any label, and of two others."""
     generator = torch.Generator().manual_seed(0)
-    images = torch.rand(4, 3, *SIZE, generator=generator)
-    labels = torch.randint(2, (4, *SIZE), generator=generator)
+    side = SIDES.get(name, 16)
+    images = torch.rand(4, 3, side, side, generator=generator)
+    labels = torch.randint(2, (4, side, side), generator=generator)
     labels[1, 1:], labels[2:] = IGNORE, IGNORE
     return tuple(  # type: ignore[return-value]
         Batch(images[part][processes], labels[part][processes], ("a", "b")[processes])
@@ -127,7 +158,7 @@ def gradients(name: str, processes: slice, *, parallel: bool) -> list[dict[str, 
     """Of every parameter that learns, in each step."""
     method = build(name)
     step = DistributedDataParallel(method) if parallel else method
-    labelled, unlabelled = batches(processes)
+    labelled, unlabelled = batches(name, processes)
     found = []
     for iteration in STEPS[name]:
         torch.manual_seed(iteration)
@@ -142,7 +173,7 @@ def gradients(name: str, processes: slice, *, parallel: bool) -> list[dict[str, 
 def fitted(processes: slice) -> dict[str, Tensor]:
     """The buffers of a threshold that has learned from labelled images."""
     threshold, student = FittedThreshold(0.95, 2), build("supervised").student
-    labelled, _ = batches(processes)
+    labelled, _ = batches("daw", processes)
     with torch.no_grad():
         threshold.fit(5 * student(labelled.images).logits, labelled.labels)
     return threshold.state_dict()
@@ -169,7 +200,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 
 EQUAL = [
     "supervised", "mean_teacher", "soft_mean_teacher", "vat", "cct", "fixmatch", "daw", "unimatch",
-    "prevmatch",
+    "prevmatch", "advsemseg", "gct", "ecs",
 ]  # fmt: skip
 
 

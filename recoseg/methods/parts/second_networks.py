@@ -2,8 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
+
+
+def without_learning(network: nn.Module, *inputs: Tensor) -> Any:
+    """What `network(*inputs)` says, with gradients for the inputs and none for the network.
+
+    BatchNorm's running statistics stay as they are too: a network that is asked and taught in the same step
+    counts its batch once.
+    """
+    fixed = {name: parameter.detach() for name, parameter in network.named_parameters()}
+    fixed |= {name: buffer.clone() for name, buffer in network.named_buffers()}
+    return functional_call(network, fixed, inputs)
+
+
+@torch.no_grad()
+def evaluated(network: nn.Module, *inputs: Tensor) -> Any:
+    """What `network(*inputs)` says in eval mode, of each image by itself; nothing learns."""
+    mode = network.training
+    network.eval()
+    try:
+        return network(*inputs)
+    finally:
+        network.train(mode)
 
 
 def untouched(network: nn.Module) -> Tensor:
