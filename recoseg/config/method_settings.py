@@ -82,6 +82,49 @@ class S4GANMethod:
 
 
 @dataclass(frozen=True, kw_only=True)
+class _Bank:
+    """What all feature banks have: stores that negative keys are drawn from, instead of the batch."""
+
+    size: int = setting(256, "features of a class that are kept", at_least=1, at_most=10_000_000)
+    per_step: int = setting(16, "features of a class that enter in a step, at most", at_least=1)
+    warm_up: int | None = setting(
+        None,
+        "steps that fill it before keys are drawn from it; none: a fortieth of all",
+        at_least=0,
+        at_most=MOST_ITERATIONS,
+    )
+    prototypes: Literal["batch", "bank"] = setting(
+        "batch", "whose class means are positive keys and span the relation graph, where both have a class"
+    )
+
+
+_ABOVE = "the least probability of their label that pixels enter with"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelledBank(_Bank):
+    """Negative keys from a feature bank of labelled pixels that the student labels rightly."""
+
+    name: Literal["labelled"] = "labelled"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfidentBank(_Bank):
+    """Negative keys from a feature bank of pixels whose label, or pseudo-label, the student is sure of."""
+
+    name: Literal["confident"] = "confident"
+    above: float = setting(0.95, _ABOVE, at_least=0, at_most=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeacherBank(_Bank):
+    """Negative keys from a feature bank of labelled pixels as the moving average sees them, and rightly."""
+
+    name: Literal["teacher"] = "teacher"
+    above: float = setting(0.95, _ABOVE, at_least=0, at_most=1)
+
+
+@dataclass(frozen=True, kw_only=True)
 class ContrastSettings:
     """Regional contrast on top of any method: --contrast reco, or --contrast none."""
 
@@ -129,3 +172,4 @@ class ContrastSettings:
     feature_channels: int = setting(
         256, "channels of the representation head", at_least=1, at_most=MOST_CHANNELS
     )
+    bank: LabelledBank | ConfidentBank | TeacherBank | None = None
