@@ -82,9 +82,8 @@ def test_a_method_with_a_bank_is_saved_and_goes_on_to_the_bit(
     def build() -> MeanTeacher:
         method = MeanTeacher(tiny_network(features=6), StrongView(), decay=0.5, trust_above=0.5)
         bank = FeatureBank(2, 6, size=8, per_step=3)
-        bank.fill(
-            torch.eye(6)[None, :, None], torch.tensor([[[0, 0, 0, 1, 1, 1]]]), torch.tensor([[[True] * 6]])
-        )
+        labels = torch.tensor([[[0, 0, 0, 1, 1, 1]]])
+        bank.fill(torch.eye(6)[None, :, None], labels, labels < 2, torch.Generator().manual_seed(0))
         contrast = RegionalContrast(num_queries=8, num_keys=16, bank=bank)
         method.contrast = ContrastTerm(contrast=contrast, trust_above=0.5, bank_fill=fill)  # type: ignore[arg-type]
         return method
