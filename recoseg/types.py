@@ -40,6 +40,11 @@ class ClassInfo:
     def __len__(self) -> int:
         return len(self.names)
 
+    @property
+    def background(self) -> int | None:
+        """The class of that name, if there is one."""
+        return self.names.index("background") if "background" in self.names else None
+
 
 def require_same_classes(named: Sequence[tuple[str, ClassInfo]], *, remedy: str) -> None:
     """Of several runs, by name: the numbers of their classes must mean the same."""

@@ -17,11 +17,12 @@ from recoseg.data import DATASETS
 from recoseg.losses.regional_contrast import FeatureBank, RegionalContrast
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.parts.contrast import ContrastTerm
+from recoseg.methods.pseudoseg import PseudoSeg
 from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
 from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
 
-METHODS = {"supervised": Supervised, "mean_teacher": MeanTeacher, "s4gan": S4GAN}
+METHODS = {"supervised": Supervised, "mean_teacher": MeanTeacher, "s4gan": S4GAN, "pseudoseg": PseudoSeg}
 CONFIGS = sorted((Path(__file__).parents[1] / "configs").glob("*.yaml"))
 
 

@@ -59,13 +59,17 @@ def build_method(
     student: nn.Module,
     num_classes: int,
     *,
+    background: int | None = None,
     class_weights: Tensor | None = None,
     resumed: bool = False,
 ) -> Method:
-    """`resumed` where a saved state will be put into it: then no weights need to be read."""
+    """`background` is the class of that name; `resumed` where a saved state will be put into it: then no
+    weights need to be read.
+    """
     parts = MethodParts(
         num_classes=num_classes,
         strong_view=partial(build_strong_view, config.augment),
+        background=background,
         iterations=config.train.iterations,
         another_network=lambda: build_starting_model(
             config.model, num_classes, seed=seed_for(config.train.seed, "second network"), resumed=resumed

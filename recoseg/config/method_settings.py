@@ -82,6 +82,20 @@ class S4GANMethod:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PseudoSegMethod:
+    """PseudoSeg (Zou et al., 2021): decoder and refined activation maps label a strong view."""
+
+    name: Literal["pseudoseg"] = "pseudoseg"
+    temperature: float = setting(0.5, "of the target: below 1 sharpens it", above=0)
+    present_above: float = setting(
+        0.5, "unlabelled images show the classes of this probability", at_least=0, at_most=1
+    )
+    cut: float = setting(
+        0.2, "sides of the box cut out of the strong view, in sides of the crop", at_least=0, at_most=0.99
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Bank:
     """What all feature banks have: stores that negative keys are drawn from, instead of the batch."""
 

@@ -18,7 +18,13 @@ from recoseg.config.data_settings import (
     ScenesData,
     SunRGBDData,
 )
-from recoseg.config.method_settings import ContrastSettings, MeanTeacherMethod, S4GANMethod, SupervisedMethod
+from recoseg.config.method_settings import (
+    ContrastSettings,
+    MeanTeacherMethod,
+    PseudoSegMethod,
+    S4GANMethod,
+    SupervisedMethod,
+)
 from recoseg.config.model_settings import (
     DeepLabV2Model,
     DeepLabV3PlusModel,
@@ -41,7 +47,9 @@ class RunConfig:
     model: DeepLabV3PlusModel | DeepLabV2Model | TransformersModel | FactoryModel = field(
         default_factory=DeepLabV3PlusModel
     )
-    method: SupervisedMethod | MeanTeacherMethod | S4GANMethod = field(default_factory=SupervisedMethod)
+    method: SupervisedMethod | MeanTeacherMethod | S4GANMethod | PseudoSegMethod = field(
+        default_factory=SupervisedMethod
+    )
     contrast: ContrastSettings | None = None
     optimiser: SGDOptimiser | AdamWOptimiser = field(default_factory=SGDOptimiser)
     train: TrainSettings = field(default_factory=TrainSettings)

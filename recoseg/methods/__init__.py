@@ -3,6 +3,7 @@
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method, MethodParts
 from recoseg.methods.parts.contrast import ContrastTerm
+from recoseg.methods.pseudoseg import PseudoSeg
 from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
 
@@ -10,7 +11,17 @@ METHODS: dict[str, type[Method]] = {
     "supervised": Supervised,
     "mean_teacher": MeanTeacher,
     "s4gan": S4GAN,
+    "pseudoseg": PseudoSeg,
 }
 """`method.name` -> what it stands for; its settings are in `config/method_settings.py`."""
 
-__all__ = ["METHODS", "S4GAN", "ContrastTerm", "MeanTeacher", "Method", "MethodParts", "Supervised"]
+__all__ = [
+    "METHODS",
+    "S4GAN",
+    "ContrastTerm",
+    "MeanTeacher",
+    "Method",
+    "MethodParts",
+    "PseudoSeg",
+    "Supervised",
+]

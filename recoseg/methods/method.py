@@ -23,6 +23,7 @@ class MethodParts:
 
     num_classes: int
     strong_view: Callable[[str], StrongView]  # by the name of a mix
+    background: int | None  # the class of that name, if there is one
     iterations: int  # of the whole run
     another_network: Callable[[], nn.Module]  # like the student, of other first weights, without features
     optimiser: Callable[[nn.Module], Optimizer]  # like the student's, for a network of the method's own

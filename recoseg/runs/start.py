@@ -88,7 +88,14 @@ def build_trainer(
     )
     weights = class_weights(config, dataset, visible, split)
     used = weights if train.class_weights == "root" else None
-    method = build_method(config, model, len(dataset.classes), class_weights=used, resumed=resumed)
+    method = build_method(
+        config,
+        model,
+        len(dataset.classes),
+        background=dataset.classes.background,
+        class_weights=used,
+        resumed=resumed,
+    )
     to_validate = val_keys(dataset)
     selection = build_selection(train, cached, to_validate, visible, split)
     held_back = list(selection.keys) if selection and selection.dataset is visible else []

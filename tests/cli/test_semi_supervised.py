@@ -22,6 +22,10 @@ METHODS = {
     "classmix": (["--method=mean_teacher", "--method.mix=classmix"], MEAN_TEACHER),
     "by batch": (["--method=mean_teacher", "--method.teacher-norm=batch"], MEAN_TEACHER),
     "together": (["--method=mean_teacher", "--method.student-pass=together"], MEAN_TEACHER),
+    "pseudoseg": (
+        ["--method=pseudoseg", "--model.factory=small_network:divided"],
+        ["supervised", "attention", "classification", "consistency"],
+    ),
     "s4gan": (["--method=s4gan"], ["supervised", "matching", "self_training", "discriminator"]),
 }
 STATS = {"contrast_accuracy", "contrast_chance_level", "contrast_active_classes", "contrast_hard_share"}

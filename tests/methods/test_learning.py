@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from torch import nn
 
 from recoseg import RegionalContrast
 from recoseg.augment.mix import MIXES, no_mix
@@ -13,14 +14,25 @@ from recoseg.augment.strong import StrongView
 from recoseg.methods import METHODS
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method
+from recoseg.methods.parts.activation_maps import ActivationMaps
 from recoseg.methods.parts.contrast import ContrastTerm
+from recoseg.methods.pseudoseg import PseudoSeg
 from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
 
 STEPS = 30
+
+
+def pseudoseg(student: nn.Module) -> PseudoSeg:
+    maps = ActivationMaps([8], 2)
+    optimiser = torch.optim.SGD(maps.parameters(), lr=0.03, momentum=0.9)
+    return PseudoSeg(student, maps, optimiser)
+
+
 CASES: dict[str, tuple[str, Callable[..., Method]]] = {
     "supervised": ("supervised", Supervised),
     "s4gan": ("s4gan", lambda student: S4GAN(student, StrongView(mix=no_mix), 2)),
+    "pseudoseg": ("pseudoseg", lambda student: pseudoseg(student)),
     **{
         f"mean_teacher, {mix}": (
             "mean_teacher",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,24 @@ from torch.nn.parallel import DistributedDataParallel
 from recoseg.augment.strong import StrongView
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method
+from recoseg.methods.parts.activation_maps import ActivationMaps
+from recoseg.methods.pseudoseg import PseudoSeg
 from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
 from recoseg.types import IGNORE, Batch, ModelOutput, PseudoLabels
 
 SIZE = (16, 16)
-STEPS = {"supervised": (0,), "mean_teacher": (0, 1), "s4gan": (0, 1, 0, 1)}
+STEPS = {"supervised": (0,), "mean_teacher": (0, 1), "s4gan": (0, 1, 0, 1), "pseudoseg": (0, 1)}
 """Iterations to go through; the first of the semi-supervised methods has labels alone."""
+
+
+@dataclass(frozen=True)
+class OneMap:
+    map: Tensor
+
+    @property
+    def maps(self) -> tuple[Tensor, ...]:
+        return (self.map,)
 
 
 class PlainNetwork(nn.Module):
@@ -31,8 +43,14 @@ class PlainNetwork(nn.Module):
         super().__init__()
         self.body, self.classifier = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(8, 2, 1)
 
+    def encode(self, images: Tensor) -> OneMap:
+        return OneMap(self.body(images).relu())
+
+    def decode(self, encoded: OneMap) -> ModelOutput:
+        return ModelOutput(self.classifier(encoded.map))
+
     def forward(self, images: Tensor) -> ModelOutput:
-        return ModelOutput(self.classifier(self.body(images).relu()))
+        return self.decode(self.encode(images))
 
 
 class SameView(StrongView):
@@ -45,7 +63,10 @@ class SameView(StrongView):
 def build(name: str) -> Method:
     torch.manual_seed(0)
     student = PlainNetwork()
+    maps = ActivationMaps([8], 2)
+    maps.refine[1] = nn.Identity()  # type: ignore[assignment]
     methods: dict[str, Method] = {
+        "pseudoseg": PseudoSeg(student, maps, torch.optim.SGD(maps.parameters()), colours=(), cut=0),
         "supervised": Supervised(student),
         "mean_teacher": MeanTeacher(student, SameView(), trust_above=0.5, supervised_start=1),
         "s4gan": S4GAN(student, SameView(), 2, supervised_start=1),
@@ -98,7 +119,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return [torch.load(folder / f"{process}.pt") for process in range(2)]
 
 
-@pytest.mark.parametrize("name", ["supervised", "mean_teacher"])
+@pytest.mark.parametrize("name", ["supervised", "mean_teacher", "pseudoseg"])
 def test_two_processes_have_the_gradients_of_one_with_all_images(
     found: list[dict[str, Any]], name: str
 ) -> None:
