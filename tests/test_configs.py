@@ -15,6 +15,7 @@ from recoseg.config.parse import members
 from recoseg.config.settings import RunConfig
 from recoseg.data import DATASETS
 from recoseg.losses.regional_contrast import FeatureBank, RegionalContrast
+from recoseg.methods.dmt import DMT
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.parts.contrast import ContrastTerm
 from recoseg.methods.pseudoseg import PseudoSeg
@@ -22,7 +23,13 @@ from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
 from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
 
-METHODS = {"supervised": Supervised, "mean_teacher": MeanTeacher, "s4gan": S4GAN, "pseudoseg": PseudoSeg}
+METHODS = {
+    "supervised": Supervised,
+    "mean_teacher": MeanTeacher,
+    "s4gan": S4GAN,
+    "pseudoseg": PseudoSeg,
+    "dmt": DMT,
+}
 CONFIGS = sorted((Path(__file__).parents[1] / "configs").glob("*.yaml"))
 
 

@@ -96,6 +96,25 @@ class PseudoSegMethod:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DMTMethod:
+    """DMT (Feng et al., 2020): two networks learn, in rounds, from each other's labels."""
+
+    name: Literal["dmt"] = "dmt"
+    rounds: int = setting(
+        5,
+        "rounds after the supervised start; in round r of 5 the surest r fifths of labels count",
+        at_least=1,
+    )
+    agree_power: float = setting(
+        5.0, "where both networks agree, a pixel weighs by this power of its probability", at_least=0
+    )
+    disagree_power: float = setting(
+        5.0, "where they disagree, and the one that labelled is surer, by this power", at_least=0
+    )
+    supervised_start: int | None = setting(None, START, at_least=0, at_most=MOST_ITERATIONS)
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Bank:
     """What all feature banks have: stores that negative keys are drawn from, instead of the batch."""
 

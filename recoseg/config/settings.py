@@ -20,6 +20,7 @@ from recoseg.config.data_settings import (
 )
 from recoseg.config.method_settings import (
     ContrastSettings,
+    DMTMethod,
     MeanTeacherMethod,
     PseudoSegMethod,
     S4GANMethod,
@@ -47,7 +48,7 @@ class RunConfig:
     model: DeepLabV3PlusModel | DeepLabV2Model | TransformersModel | FactoryModel = field(
         default_factory=DeepLabV3PlusModel
     )
-    method: SupervisedMethod | MeanTeacherMethod | S4GANMethod | PseudoSegMethod = field(
+    method: SupervisedMethod | MeanTeacherMethod | S4GANMethod | PseudoSegMethod | DMTMethod = field(
         default_factory=SupervisedMethod
     )
     contrast: ContrastSettings | None = None

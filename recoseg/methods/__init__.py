@@ -1,5 +1,6 @@
 """Methods of training, one file each, by their names in `METHODS`."""
 
+from recoseg.methods.dmt import DMT
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method, MethodParts
 from recoseg.methods.parts.contrast import ContrastTerm
@@ -12,16 +13,11 @@ METHODS: dict[str, type[Method]] = {
     "mean_teacher": MeanTeacher,
     "s4gan": S4GAN,
     "pseudoseg": PseudoSeg,
+    "dmt": DMT,
 }
 """`method.name` -> what it stands for; its settings are in `config/method_settings.py`."""
 
 __all__ = [
-    "METHODS",
-    "S4GAN",
-    "ContrastTerm",
-    "MeanTeacher",
-    "Method",
-    "MethodParts",
-    "PseudoSeg",
+    "DMT", "METHODS", "S4GAN", "ContrastTerm", "MeanTeacher", "Method", "MethodParts", "PseudoSeg",
     "Supervised",
-]
+]  # fmt: skip

@@ -26,6 +26,7 @@ METHODS = {
         ["--method=pseudoseg", "--model.factory=small_network:divided"],
         ["supervised", "attention", "classification", "consistency"],
     ),
+    "dmt": (["--method=dmt"], ["supervised", "unsupervised", "second"]),
     "s4gan": (["--method=s4gan"], ["supervised", "matching", "self_training", "discriminator"]),
 }
 STATS = {"contrast_accuracy", "contrast_chance_level", "contrast_active_classes", "contrast_hard_share"}

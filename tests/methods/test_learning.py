@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
@@ -12,6 +14,7 @@ from recoseg import RegionalContrast
 from recoseg.augment.mix import MIXES, no_mix
 from recoseg.augment.strong import StrongView
 from recoseg.methods import METHODS
+from recoseg.methods.dmt import DMT
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method
 from recoseg.methods.parts.activation_maps import ActivationMaps
@@ -23,6 +26,22 @@ from recoseg.methods.supervised import Supervised
 STEPS = 30
 
 
+def dmt(student: nn.Module) -> DMT:
+    second = copy.deepcopy(student)
+    for parameter in second.parameters():
+        nn.init.normal_(parameter, std=0.3)
+    sgd = partial(torch.optim.SGD, lr=0.03, momentum=0.9)
+    return DMT(
+        student,
+        second,
+        StrongView(mix=no_mix),
+        lambda network: sgd(network.parameters()),
+        2,
+        STEPS,
+        supervised_start=10,
+    )
+
+
 def pseudoseg(student: nn.Module) -> PseudoSeg:
     maps = ActivationMaps([8], 2)
     optimiser = torch.optim.SGD(maps.parameters(), lr=0.03, momentum=0.9)
@@ -32,6 +51,7 @@ def pseudoseg(student: nn.Module) -> PseudoSeg:
 CASES: dict[str, tuple[str, Callable[..., Method]]] = {
     "supervised": ("supervised", Supervised),
     "s4gan": ("s4gan", lambda student: S4GAN(student, StrongView(mix=no_mix), 2)),
+    "dmt": ("dmt", lambda student: dmt(student)),
     "pseudoseg": ("pseudoseg", lambda student: pseudoseg(student)),
     **{
         f"mean_teacher, {mix}": (
@@ -62,7 +82,8 @@ def test_the_method_learns_two_classes(tiny_network, toy_batch, case: str, with_
     losses = []
     for iteration in range(STEPS):
         generator = torch.Generator().manual_seed(iteration)
-        unlabelled = toy_batch(seed=1000 + iteration, visible=False) if method.needs_unlabelled else None
+        unlabelled = toy_batch(seed=1000 + iteration, visible=False)
+        unlabelled = unlabelled if method.uses_unlabelled(iteration) else None
         output = method(toy_batch(seed=iteration % 4), unlabelled, iteration=iteration, generator=generator)
         if contrast is not None:
             output = contrast(output, generator, iteration=iteration)

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from recoseg.augment.strong import StrongView
+from recoseg.methods.dmt import DMT
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method
 from recoseg.methods.parts.activation_maps import ActivationMaps
@@ -23,7 +24,13 @@ from recoseg.methods.supervised import Supervised
 from recoseg.types import IGNORE, Batch, ModelOutput, PseudoLabels
 
 SIZE = (16, 16)
-STEPS = {"supervised": (0,), "mean_teacher": (0, 1), "s4gan": (0, 1, 0, 1), "pseudoseg": (0, 1)}
+STEPS = {
+    "supervised": (0,),
+    "mean_teacher": (0, 1),
+    "s4gan": (0, 1, 0, 1),
+    "pseudoseg": (0, 1),
+    "dmt": (0, 1),
+}
 """Iterations to go through; the first of the semi-supervised methods has labels alone."""
 
 
@@ -66,6 +73,15 @@ def build(name: str) -> Method:
     maps = ActivationMaps([8], 2)
     maps.refine[1] = nn.Identity()  # type: ignore[assignment]
     methods: dict[str, Method] = {
+        "dmt": DMT(
+            student,
+            PlainNetwork(),
+            SameView(),
+            lambda network: torch.optim.SGD(network.parameters()),
+            2,
+            iterations=6,
+            supervised_start=1,
+        ),
         "pseudoseg": PseudoSeg(student, maps, torch.optim.SGD(maps.parameters()), colours=(), cut=0),
         "supervised": Supervised(student),
         "mean_teacher": MeanTeacher(student, SameView(), trust_above=0.5, supervised_start=1),
@@ -119,7 +135,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return [torch.load(folder / f"{process}.pt") for process in range(2)]
 
 
-@pytest.mark.parametrize("name", ["supervised", "mean_teacher", "pseudoseg"])
+@pytest.mark.parametrize("name", ["supervised", "mean_teacher", "pseudoseg", "dmt"])
 def test_two_processes_have_the_gradients_of_one_with_all_images(
     found: list[dict[str, Any]], name: str
 ) -> None:
