@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed
+import torch.multiprocessing
 from torch import Tensor, nn
 
 from recoseg import RegionalContrast
@@ -14,6 +17,8 @@ from recoseg.errors import UserError
 from recoseg.losses import FeatureBank
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.parts.contrast import ContrastTerm
+from recoseg.methods.supervised import Supervised
+from recoseg.train.processes import in_parallel
 from recoseg.types import IGNORE, Batch, ModelOutput, PseudoLabels, StepOutput
 
 
@@ -111,6 +116,45 @@ def test_a_method_with_a_bank_is_saved_and_goes_on_to_the_bit(
     assert whole.contrast is not None
     assert whole.contrast.contrast.bank is not None
     assert whole.contrast.contrast.bank.counts[1] == 8
+
+
+class Small(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.classifier, self.head = nn.Conv2d(3, 2, 1), nn.Conv2d(3, 4, 1)
+
+    def forward(self, images: Tensor) -> ModelOutput:
+        return ModelOutput(self.classifier(images), self.head(images))
+
+
+def step_in_process(process: int, folder: str) -> None:
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{folder}/meeting", rank=process, world_size=2
+    )
+    torch.manual_seed(0)
+    method = Supervised(Small())
+    bank = FeatureBank(2, 4, size=8, per_step=3)
+    method.contrast = ContrastTerm(contrast=RegionalContrast(num_queries=2, num_keys=2, bank=bank))
+    bank.fills += 10 * process
+    parallel, generator = in_parallel(method, torch.device("cpu")), torch.Generator().manual_seed(process)
+    for iteration in range(2):
+        images = torch.rand(1, 3, 4, 4, generator=generator)
+        labels = torch.randint(2, (1, 4, 4), generator=generator)
+        batch = Batch(images, labels, ("a",))
+        output = parallel(batch, None, iteration=iteration, generator=generator, draws=generator)
+        output.loss.backward()
+    torch.save(bank.state_dict(), f"{folder}/{process}.pt")
+    torch.distributed.destroy_process_group()
+
+
+def test_processes_fill_alike_and_none_sends_its_bank_around(tmp_path: Path) -> None:
+    torch.multiprocessing.spawn(step_in_process, args=(str(tmp_path),), nprocs=2)
+    first, second = (torch.load(tmp_path / f"{process}.pt") for process in range(2))
+    for name in ("vectors", "counts", "pointers"):
+        assert torch.equal(first[name], second[name])
+    assert first["counts"].sum() > 0
+    assert (first["fills"], second["fills"]) == (2, 12)  # DistributedDataParallel left them alone
 
 
 def test_impossible_settings_are_refused() -> None:
