@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from recoseg.augment.colour import ColourChange, ColourJitter, changed
-from recoseg.augment.mix import MEAN_COLOUR, within
+from recoseg.augment.mix import MEAN_COLOUR, no_mix, within
+from recoseg.augment.strong import StrongView
 from recoseg.errors import UserError
 from recoseg.losses.consistency import cells_inside, mean_inside
 from recoseg.losses.cross_entropy import pixel_cross_entropy
@@ -39,8 +40,9 @@ class PseudoSeg(Method):
     activation maps, both divided by the root mean square of all their values, sharpened by `temperature`.
 
     On labelled images activation maps are of the classes in the mask, on others of those that the classifier
-    gives a probability of at least `present_above`. The strong view changes colours, and cuts out a box whose
-    sides are `cut` times the crop's: 0.2 is the authors' 100 of 513 pixels.
+    gives a probability of at least `present_above`. The weak view scales and flips. The strong one, of that,
+    changes colours and cuts out a box whose sides are `cut` times the crop's: 0.2 is the authors' 100 of 513
+    pixels.
 
     Ours: for targets BatchNorm takes the statistics of the batch, for decoder and maps alike, and dropout is
     off; the root mean square is each image's own; known pixels of partly labelled images are their own
@@ -55,6 +57,7 @@ class PseudoSeg(Method):
         student: nn.Module,
         activation_maps: ActivationMaps,
         optimiser: Optimizer,
+        weak_view: StrongView,
         colours: Sequence[ColourChange] = (STRONG_JITTER,),
         *,
         temperature: float = 0.5,
@@ -69,13 +72,16 @@ class PseudoSeg(Method):
             raise UserError(f"cut is a share of the crop's sides, at least 0 and below 1, got {cut:g}")
         if not temperature > 0:
             raise UserError(f"temperature must be above 0, got {temperature:g}")
-        self.activation_maps, self.optimiser, self.colours = activation_maps, optimiser, tuple(colours)
+        self.activation_maps, self.optimiser = activation_maps, optimiser
+        self.weak_view, self.colours = weak_view, tuple(colours)
         self.temperature, self.present_above, self.cut = temperature, present_above, cut
 
     @classmethod
     def build(cls, student: nn.Module, parts: MethodParts, **settings: Any) -> PseudoSeg:
         maps = ActivationMaps(map_channels(student), parts.num_classes, background=parts.background)
-        return cls(student, maps, parts.optimiser(maps), **settings)
+        view = parts.strong_view("none")
+        weak = StrongView(scale=view.view.scale, mix=no_mix, colours=(), flip=view.flip.probability)
+        return cls(student, maps, parts.optimiser(maps), weak, **settings)
 
     def own_optimisers(self) -> dict[str, Optimizer]:
         return {"activation_maps": self.optimiser}
@@ -84,17 +90,16 @@ class PseudoSeg(Method):
         self, labelled: Batch, unlabelled: Batch | None, *, iteration: int, generator: torch.Generator
     ) -> StepOutput:
         assert unlabelled is not None
-        strong, uncut = self._strong_view(unlabelled, generator)
+        unlabelled = self._weakly_seen(unlabelled, generator)
+        strong, uncut = self._strongly_seen(unlabelled, generator)
         encoded = self.student.encode(torch.cat([labelled.images, strong]))  # type: ignore[operator]
         both: ModelOutput = self.student.decode(encoded)  # type: ignore[operator]
         count = len(labelled)
         on_labelled, on_strong = part(both, slice(count)), part(both, slice(count, None))
         supervised = self.supervised_loss(on_labelled, labelled)
 
-        maps, present = (
-            [one[:count] for one in encoded.maps],
-            self.activation_maps.present_in(labelled.labels),
-        )
+        maps = [one[:count] for one in encoded.maps]
+        present = self.activation_maps.present_in(labelled.labels)
         attention = pixel_cross_entropy(self.activation_maps(maps, labelled.inside, present), labelled.labels)
         scores = self.activation_maps.scores(maps[-1], labelled.inside)
         classification = F.binary_cross_entropy_with_logits(scores, present.to(scores))
@@ -110,7 +115,18 @@ class PseudoSeg(Method):
         pixels = [(on_labelled, PseudoLabels.of_batch(labelled)), (on_strong, pseudo)]
         return replace(output, pixels=pixels, mixed=(strong, pseudo))
 
-    def _strong_view(self, unlabelled: Batch, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    def _weakly_seen(self, unlabelled: Batch, generator: torch.Generator) -> Batch:
+        """Scaled and flipped, with what is known of it: both views are made of that."""
+        nothing = PseudoLabels(
+            torch.zeros_like(unlabelled.labels), torch.full_like(unlabelled.labels, 0.5, dtype=torch.float)
+        )
+        images, seen = self.weak_view(
+            unlabelled.images, nothing.within(unlabelled.inside), unlabelled.labels, generator
+        )
+        known = seen.labels.where(seen.confidence == 1, IGNORE)  # as known labels alone have
+        return replace(unlabelled, images=images, labels=known, inside=seen.labels != IGNORE)
+
+    def _strongly_seen(self, unlabelled: Batch, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Images (B, 3, H, W) of other colours with a box cut out, and which pixels (B, H, W) are left."""
         images = unlabelled.images
         with torch.autocast(images.device.type, enabled=False):

@@ -45,7 +45,7 @@ def dmt(student: nn.Module) -> DMT:
 def pseudoseg(student: nn.Module) -> PseudoSeg:
     maps = ActivationMaps([8], 2)
     optimiser = torch.optim.SGD(maps.parameters(), lr=0.03, momentum=0.9)
-    return PseudoSeg(student, maps, optimiser)
+    return PseudoSeg(student, maps, optimiser, StrongView(mix=no_mix, colours=()))
 
 
 CASES: dict[str, tuple[str, Callable[..., Method]]] = {

@@ -82,7 +82,7 @@ def build(name: str) -> Method:
             iterations=6,
             supervised_start=1,
         ),
-        "pseudoseg": PseudoSeg(student, maps, torch.optim.SGD(maps.parameters()), colours=(), cut=0),
+        "pseudoseg": PseudoSeg(student, maps, torch.optim.SGD(maps.parameters()), SameView(), (), cut=0),
         "supervised": Supervised(student),
         "mean_teacher": MeanTeacher(student, SameView(), trust_above=0.5, supervised_start=1),
         "s4gan": S4GAN(student, SameView(), 2, supervised_start=1),

@@ -12,6 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from recoseg import RegionalContrast
+from recoseg.augment.mix import no_mix
+from recoseg.augment.strong import StrongView
 from recoseg.builders.models import build_model
 from recoseg.config.model_settings import DeepLabV2Model, DeepLabV3PlusModel
 from recoseg.errors import UserError
@@ -113,7 +115,8 @@ def test_attention_is_the_softmax_of_products_over_the_root_of_their_length() ->
 def method_of(student: nn.Module, **settings: float) -> PseudoSeg:
     torch.manual_seed(1)
     maps = ActivationMaps([8], 2)
-    return PseudoSeg(student, maps, torch.optim.SGD(maps.parameters(), lr=0.1), **settings)  # type: ignore[arg-type]
+    view = StrongView(mix=no_mix, colours=(), flip=0)
+    return PseudoSeg(student, maps, torch.optim.SGD(maps.parameters(), lr=0.1), view, **settings)  # type: ignore[arg-type]
 
 
 def test_the_loss_is_the_sum_of_its_parts_and_each_is_what_it_says(
@@ -168,6 +171,24 @@ def test_known_pixels_of_partly_labelled_images_are_their_own_target(tiny_networ
     target = method_of(tiny_network())._target(replace(unlabelled, sparse=True))
     assert target[0, :, 3, 4].tolist() == [0, 1]
     assert 0 < target[1, 0, 3, 4] < 1
+
+
+def test_both_views_are_of_the_image_as_it_was_scaled_and_flipped(tiny_network, toy_batch, generator) -> None:
+    method = method_of(tiny_network(norm=False), cut=0)
+    method.weak_view = StrongView(scale=(0.5, 0.5), mix=no_mix, colours=(), flip=1)
+    method.colours = ()
+    unlabelled = toy_batch(seed=1, visible=False)
+    unlabelled.labels[0, 8, 4] = 1
+    seen = method._weakly_seen(replace(unlabelled, sparse=True), generator)
+    assert seen.inside is not None
+    assert seen.inside[:, :16, 16:].all()  # half the size, at the top right since it is flipped
+    assert seen.inside.sum() == 2 * 16 * 16
+    assert (seen.labels != IGNORE).nonzero().tolist() == [[0, 4, 29]]
+    strong, uncut = method._strongly_seen(seen, generator)
+    assert torch.equal(strong, seen.images)
+    assert torch.equal(uncut, seen.inside)
+    output = method(toy_batch(), unlabelled, iteration=0, generator=generator)
+    assert (output.mixed[1].labels != IGNORE).sum() == 2 * 16 * 16
 
 
 def gradients(method: PseudoSeg, loss: Tensor) -> set[str]:
@@ -226,7 +247,10 @@ def test_the_contrast_takes_the_students_answer_to_the_strong_view(
 def test_both_deeplabs_serve(model, toy_batch, generator) -> None:
     student = build_model(model, 2, seed=0)
     parts = SimpleNamespace(
-        num_classes=2, background=0, optimiser=lambda network: torch.optim.SGD(network.parameters(), lr=0.1)
+        num_classes=2,
+        background=0,
+        strong_view=lambda mix: StrongView(),
+        optimiser=lambda network: torch.optim.SGD(network.parameters(), lr=0.1),
     )
     method = PseudoSeg.build(student, parts)  # type: ignore[arg-type]
     output = method(toy_batch(), toy_batch(seed=1, visible=False), iteration=0, generator=generator)
