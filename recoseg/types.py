@@ -133,7 +133,8 @@ class StepOutput:
     """What one training step of a method produced.
 
     `parts` are logged as they are; `loss` is their weighted sum; `pixels` says, for each prediction the
-    step made, which label with which confidence its pixels should have: the contrast reads that.
+    step made, which label with which confidence its pixels should have, those of the labelled images first:
+    the contrast reads that.
     """
 
     loss: Tensor  # scalar

@@ -14,7 +14,7 @@ from recoseg.config.method_settings import ContrastSettings
 from recoseg.config.parse import members
 from recoseg.config.settings import RunConfig
 from recoseg.data import DATASETS
-from recoseg.losses.regional_contrast import RegionalContrast
+from recoseg.losses.regional_contrast import FeatureBank, RegionalContrast
 from recoseg.methods import METHODS, ContrastTerm
 from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
 
@@ -79,9 +79,20 @@ def test_the_networks_settings_are_its_keywords_too() -> None:
 
 def test_the_contrasts_settings_are_the_keywords_of_loss_and_term() -> None:
     known = keyword_defaults(RegionalContrast) | keyword_defaults(ContrastTerm)
-    del known["contrast"]
+    for name in ("contrast", "bank_fill", "bank_above"):
+        del known[name]
     settings = {f.name: f.default for f in fields(ContrastSettings) if f.name != "name"}
     assert settings.pop("feature_channels") == 256  # the network's; the paper's dimension m
     assert settings.pop("ramp") is None
     assert known.pop("ramp") == AUTOMATIC["ramp"]
     assert settings == known
+
+
+@pytest.mark.parametrize("name", ["labelled", "confident", "teacher"])
+def test_a_feature_banks_settings_are_its_keywords(name: str) -> None:
+    option = members(get_type_hints(ContrastSettings)["bank"])[name]
+    settings = {f.name: f.default for f in fields(option) if f.name not in ("name", "above")}
+    assert settings.pop("warm_up") is None
+    assert settings == {
+        key: value for key, value in keyword_defaults(FeatureBank).items() if key != "warm_up"
+    }

@@ -23,10 +23,11 @@ from recoseg.config.method_settings import ContrastSettings, FactoryMethod
 from recoseg.config.settings import RunConfig
 from recoseg.config.train_settings import AugmentSettings
 from recoseg.errors import UserError
-from recoseg.losses.regional_contrast import RegionalContrast
+from recoseg.losses.regional_contrast import FeatureBank, RegionalContrast
 from recoseg.methods import METHODS, ContrastTerm, Method, MethodParts
 from recoseg.own_code import answer_of
 from recoseg.seeds import seed_for
+from recoseg.training.early_end import machine_bytes
 
 _OWN_OF_TERM = ("weight", "trust_above", "own_label_above", "ramp")
 
@@ -106,7 +107,18 @@ def build_method(
         else:
             settings = {**keywords(config.method), "class_weights": class_weights}
             method = METHODS[config.method.name].build(student, parts, **settings)
-    method.contrast = build_contrast(config.contrast)
+    method.contrast = build_contrast(config.contrast, num_classes, parts_per_step=config.train.accumulate)
+    bank = config.contrast and config.contrast.bank
+    if bank and bank.warm_up is not None and bank.warm_up >= config.train.iterations:
+        raise UserError(
+            f"contrast.bank.warm_up: {bank.warm_up} steps last to the end of the run, and no key comes from "
+            f"the bank; give fewer than train.iterations, {config.train.iterations}"
+        )
+    if method.contrast and method.contrast.by_teacher and method.evaluation_model is method.student:
+        raise UserError(
+            f"contrast.bank teacher: {config.method.name} has no moving average that could fill it; take "
+            "mean_teacher, give method.average if it has that, or take contrast.bank labelled"
+        )
     return method
 
 
@@ -121,10 +133,25 @@ def _method_from_factory(factory: str, student: nn.Module, parts: MethodParts) -
     return method
 
 
-def build_contrast(section: ContrastSettings | None) -> ContrastTerm | None:
+def build_contrast(
+    section: ContrastSettings | None, num_classes: int, *, parts_per_step: int = 1
+) -> ContrastTerm | None:
+    """`parts_per_step`: how often a feature bank is filled in a step."""
     if section is None:
         return None
     settings = keywords(section)
-    del settings["feature_channels"]  # a matter of the network
+    channels, bank = settings.pop("feature_channels"), settings.pop("bank")
     own: dict[str, Any] = {name: settings.pop(name) for name in _OWN_OF_TERM}
-    return ContrastTerm(contrast=RegionalContrast(**settings), **own)
+    if bank is None:
+        return ContrastTerm(contrast=RegionalContrast(**settings), **own)
+    of_bank = {**keywords(bank), "warm_up": (bank.warm_up or 0) * parts_per_step}
+    above = of_bank.pop("above", 0.0)
+    needed, there = 4 * num_classes * bank.size * channels, machine_bytes()
+    if needed > there:
+        raise UserError(
+            f"contrast.bank.size: {bank.size:,} features of each of {num_classes} classes take "
+            f"{needed / 1e9:,.1f} GB, and this machine has {there / 1e9:,.1f}; take fewer, or fewer channels "
+            "(contrast.feature_channels)"
+        )
+    contrast = RegionalContrast(**settings, bank=FeatureBank(num_classes, channels, **of_bank))
+    return ContrastTerm(contrast=contrast, bank_fill=bank.name, bank_above=above, **own)

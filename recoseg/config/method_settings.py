@@ -275,6 +275,39 @@ class ECSMethod:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PseudoSegMethod:
+    """PseudoSeg (Zou et al., 2021): decoder and refined activation maps label a strong view."""
+
+    name: Literal["pseudoseg"] = "pseudoseg"
+    temperature: float = setting(0.5, "of the target: below 1 sharpens it", above=0)
+    present_above: float = setting(
+        0.5, "unlabelled images show the classes of this probability", at_least=0, at_most=1
+    )
+    cut: float = setting(
+        0.2, "sides of the box cut out of the strong view, in sides of the crop", at_least=0, at_most=0.99
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DMTMethod:
+    """DMT (Feng et al., 2020): two networks learn, in rounds, from each other's labels."""
+
+    name: Literal["dmt"] = "dmt"
+    rounds: int = setting(
+        5,
+        "rounds after the supervised start; in round r of 5 the surest r fifths of labels count",
+        at_least=1,
+    )
+    agree_power: float = setting(
+        5.0, "where both networks agree, a pixel weighs by this power of its probability", at_least=0
+    )
+    disagree_power: float = setting(
+        5.0, "where they disagree, and the one that labelled is surer, by this power", at_least=0
+    )
+    supervised_start: int | None = setting(None, START, at_least=0, at_most=MOST_ITERATIONS)
+
+
+@dataclass(frozen=True, kw_only=True)
 class FactoryMethod:
     """A method of your own, made by a function of yours, see docs/training.md."""
 
@@ -295,6 +328,8 @@ MethodSettings = (
     | CCTMethod
     | GCTMethod
     | ECSMethod
+    | PseudoSegMethod
+    | DMTMethod
     | FixMatchMethod
     | UniMatchMethod
     | UniMatchV2Method
@@ -302,6 +337,49 @@ MethodSettings = (
     | FactoryMethod
 )
 """What `method` may be; where no name is given, the first that has the settings."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Bank:
+    """What all feature banks have: stores that negative keys are drawn from, instead of the batch."""
+
+    size: int = setting(256, "features of a class that are kept", at_least=1, at_most=10_000_000)
+    per_step: int = setting(16, "features of a class that enter in a step, at most", at_least=1)
+    warm_up: int | None = setting(
+        None,
+        "steps that fill it before keys are drawn from it; none: a fortieth of all",
+        at_least=0,
+        at_most=MOST_ITERATIONS,
+    )
+    prototypes: Literal["batch", "bank"] = setting(
+        "batch", "whose class means are positive keys and span the relation graph, where both have a class"
+    )
+
+
+_ABOVE = "the least probability of their label that pixels enter with"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelledBank(_Bank):
+    """Negative keys from a feature bank of labelled pixels that the student labels rightly."""
+
+    name: Literal["labelled"] = "labelled"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfidentBank(_Bank):
+    """Negative keys from a feature bank of pixels whose label, or pseudo-label, the student is sure of."""
+
+    name: Literal["confident"] = "confident"
+    above: float = setting(0.95, _ABOVE, at_least=0, at_most=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeacherBank(_Bank):
+    """Negative keys from a feature bank of labelled pixels as the moving average sees them, and rightly."""
+
+    name: Literal["teacher"] = "teacher"
+    above: float = setting(0.95, _ABOVE, at_least=0, at_most=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -352,3 +430,4 @@ class ContrastSettings:
     feature_channels: int = setting(
         256, "channels of the representation head", at_least=1, at_most=MOST_CHANNELS
     )
+    bank: LabelledBank | ConfidentBank | TeacherBank | None = None

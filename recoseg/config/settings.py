@@ -74,11 +74,18 @@ def filled(config: RunConfig) -> RunConfig:
         method |= {"supervised_start": 0, "ramp": iterations * 15 // 100, "consistency_weight": 100.0}
     config = replace(config, method=where_none(config.method, method))
     if config.contrast is not None:
-        config = replace(config, contrast=where_none(config.contrast, {"ramp": iterations // 10}))
+        config = replace(config, contrast=_filled_contrast(config.contrast, iterations))
     if isinstance(config.model, DeepLabV3PlusModel) and config.model.rates == "fit":
         rates = fitting_rates(config.augment.crop, config.model.output_stride)
         config = replace(config, model=replace(config.model, rates=",".join(map(str, rates))))
     return config
+
+
+def _filled_contrast(contrast: ContrastSettings, iterations: int) -> ContrastSettings:
+    if contrast.bank is not None:
+        contrast = replace(contrast, bank=where_none(contrast.bank, {"warm_up": iterations // 40}))
+    filled: ContrastSettings = where_none(contrast, {"ramp": iterations // 10})
+    return filled
 
 
 def where_none(section: Any, values: dict[str, float]) -> Any:

@@ -2,6 +2,7 @@
 
 from recoseg.methods.advsemseg import AdvSemSeg
 from recoseg.methods.cct import CCT
+from recoseg.methods.dmt import DMT
 from recoseg.methods.ecs import ECS
 from recoseg.methods.fixmatch import FixMatch
 from recoseg.methods.gct import GCT
@@ -9,6 +10,7 @@ from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method, MethodParts
 from recoseg.methods.parts.contrast import ContrastTerm
 from recoseg.methods.prevmatch import PrevMatch
+from recoseg.methods.pseudoseg import PseudoSeg
 from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
 from recoseg.methods.unimatch import UniMatch
@@ -28,11 +30,14 @@ METHODS: dict[str, type[Method]] = {
     "advsemseg": AdvSemSeg,
     "gct": GCT,
     "ecs": ECS,
+    "pseudoseg": PseudoSeg,
+    "dmt": DMT,
 }
 """`method.name` -> what it stands for; its settings are in `config/method_settings.py`."""
 
 __all__ = [
     "CCT",
+    "DMT",
     "ECS",
     "GCT",
     "METHODS",
@@ -45,6 +50,7 @@ __all__ = [
     "Method",
     "MethodParts",
     "PrevMatch",
+    "PseudoSeg",
     "Supervised",
     "UniMatch",
     "UniMatchV2",

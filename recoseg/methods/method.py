@@ -75,7 +75,14 @@ class Method(nn.Module, ABC):
         """`draws`, a generator on the device, is for the contrast; `with_stats` asks for stats of it."""
         output = self.step(labelled, unlabelled, iteration=iteration, generator=generator)
         if self.contrast is not None:
-            output = self.contrast(output, draws, iteration=iteration, with_stats=with_stats)
+            output = self.contrast(
+                output,
+                draws,
+                iteration=iteration,
+                with_stats=with_stats,
+                labelled=labelled,
+                teacher=self.evaluation_model,
+            )
         return output
 
     def supervised_loss(self, output: ModelOutput, labelled: Batch) -> Tensor:

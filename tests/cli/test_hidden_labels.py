@@ -178,3 +178,17 @@ def test_poison_in_hidden_masks_changes_nothing_for_methods_that_learn_from_thos
         assert outcome.code == 0, outcome.err
         ends.append(weights_and_metrics(tmp_path / name))
     assert ends[0] == ends[1]
+
+
+@pytest.mark.parametrize("method", ["pseudoseg", "dmt"])
+def test_poison_in_hidden_masks_does_not_reach_targets_of_the_students_own(
+    data, recoseg, train, tmp_path, method
+) -> None:
+    assert recoseg("split", data, "--labels", NUM_LABELLED, "--out", "split.json").code == 0
+    poisoned = tmp_path / "poisoned"
+    shutil.copytree(data, poisoned)
+    for key in json.loads((tmp_path / "split.json").read_text())["unlabelled"]:
+        wrong_classes(poisoned / "labels" / f"{key}.png")
+    settings = ["--split.file=split.json", f"--method={method}", "--contrast=reco"]
+    settings += ["--model.factory=small_network:divided"]
+    assert train(data, "clean-run", *settings) == train(poisoned, "poisoned-run", *settings)

@@ -39,6 +39,11 @@ METHODS = {
         ["--method=gct", *LARGER],
         ["supervised", "second_supervised", "consistency", "correction", "detector"],
     ),
+    "pseudoseg": (
+        ["--method=pseudoseg", DIVIDED],
+        ["supervised", "attention", "classification", "consistency"],
+    ),
+    "dmt": (["--method=dmt"], ["supervised", "unsupervised", "second"]),
     "fixmatch": (["--method=fixmatch"], ["supervised", "strong"]),
     "unimatch": (["--method=unimatch", DIVIDED], ["supervised", "strong", "features"]),
     "unimatch_v2": (["--method=unimatch_v2", DIVIDED], ["supervised", "strong"]),

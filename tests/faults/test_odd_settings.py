@@ -137,7 +137,7 @@ USES = {
     "data": use_data,
     "split": lambda config: build_split(config.split, SCENES, num_workers=1),
     "augment": use_augment,
-    "contrast": lambda config: build_contrast(config.contrast),
+    "contrast": lambda config: build_contrast(config.contrast, 16),
     "optimiser": use_optimiser,
     "method": use_method,
     "train": lambda config: require_room(config, needs_unlabelled=True),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
@@ -16,14 +17,17 @@ from recoseg.augment.weak_to_strong import WeakToStrong
 from recoseg.methods import METHODS
 from recoseg.methods.advsemseg import AdvSemSeg
 from recoseg.methods.cct import CCT
+from recoseg.methods.dmt import DMT
 from recoseg.methods.ecs import ECS
 from recoseg.methods.fixmatch import FixMatch
 from recoseg.methods.gct import GCT
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method
+from recoseg.methods.parts.activation_maps import ActivationMaps
 from recoseg.methods.parts.contrast import ContrastTerm
 from recoseg.methods.parts.corrector import Corrector
 from recoseg.methods.prevmatch import PrevMatch
+from recoseg.methods.pseudoseg import PseudoSeg
 from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
 from recoseg.methods.unimatch import UniMatch
@@ -63,6 +67,28 @@ def corrector() -> Corrector:
     return Corrector(DeepLabV3Plus(encoder=encoder, num_classes=3, decoder_width=8), 2)
 
 
+def dmt(student: nn.Module) -> DMT:
+    second = copy.deepcopy(student)
+    for parameter in second.parameters():
+        nn.init.normal_(parameter, std=0.3)
+    sgd = partial(torch.optim.SGD, lr=0.03, momentum=0.9)
+    return DMT(
+        student,
+        second,
+        StrongView(mix=no_mix),
+        lambda network: sgd(network.parameters()),
+        2,
+        STEPS,
+        supervised_start=10,
+    )
+
+
+def pseudoseg(student: nn.Module) -> PseudoSeg:
+    maps = ActivationMaps([8], 2)
+    optimiser = torch.optim.SGD(maps.parameters(), lr=0.03, momentum=0.9)
+    return PseudoSeg(student, maps, optimiser, StrongView(mix=no_mix, colours=()))
+
+
 CASES: dict[str, tuple[str, Callable[..., Method]]] = {
     "supervised": ("supervised", Supervised),
     **{
@@ -79,6 +105,8 @@ CASES: dict[str, tuple[str, Callable[..., Method]]] = {
     "advsemseg": ("advsemseg", lambda student: AdvSemSeg(student, 2)),
     "gct": ("gct", lambda student: gct_of(student)),
     "ecs": ("ecs", lambda student: ECS(student, corrector(), new_sgd, supervised_start=3)),
+    "dmt": ("dmt", lambda student: dmt(student)),
+    "pseudoseg": ("pseudoseg", lambda student: pseudoseg(student)),
     "vat": ("vat", lambda student: VAT(student, StrongView(mix=no_mix), decay=0.9)),
     "cct": ("cct", lambda student: CCT(student, StrongView(mix=no_mix), 2, 0, new_sgd, ramp=20)),
     **{

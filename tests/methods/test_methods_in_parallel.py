@@ -16,14 +16,17 @@ from recoseg.augment.strong import StrongView
 from recoseg.augment.weak_to_strong import WeakToStrong
 from recoseg.methods.advsemseg import AdvSemSeg
 from recoseg.methods.cct import CCT
+from recoseg.methods.dmt import DMT
 from recoseg.methods.ecs import ECS
 from recoseg.methods.fixmatch import FixMatch
 from recoseg.methods.gct import GCT
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method
+from recoseg.methods.parts.activation_maps import ActivationMaps
 from recoseg.methods.parts.corrector import Corrector
 from recoseg.methods.parts.threshold import FittedThreshold
 from recoseg.methods.prevmatch import PrevMatch
+from recoseg.methods.pseudoseg import PseudoSeg
 from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
 from recoseg.methods.unimatch import UniMatch
@@ -50,6 +53,8 @@ STEPS = {
     "advsemseg": (0, 1),
     "gct": (0, 1),
     "ecs": (0, 1),
+    "pseudoseg": (0, 1),
+    "dmt": (0, 1),
 } | dict.fromkeys(MATCHING, (0, 1))
 """Iterations to go through; the first of the semi-supervised methods has labels alone."""
 
@@ -117,6 +122,8 @@ def ecs_of(student: nn.Module) -> ECS:
 def build(name: str) -> Method:
     torch.manual_seed(0)
     student, plain = PlainNetwork(), WeakToStrong(flip=0, colours=(), cutmix=0)
+    maps = ActivationMaps([3, 8], 2)
+    maps.refine[1] = nn.Identity()  # type: ignore[assignment]
     methods: dict[str, Method] = {
         "supervised": Supervised(student),
         "mean_teacher": MeanTeacher(student, SameView(), trust_above=0.5, supervised_start=1),
@@ -128,6 +135,16 @@ def build(name: str) -> Method:
         "advsemseg": AdvSemSeg(student, 2, self_start=1),
         "gct": gct_of(student),
         "ecs": ecs_of(student),
+        "dmt": DMT(
+            student,
+            PlainNetwork(),
+            SameView(),
+            lambda network: torch.optim.SGD(network.parameters()),
+            2,
+            iterations=6,
+            supervised_start=1,
+        ),
+        "pseudoseg": PseudoSeg(student, maps, torch.optim.SGD(maps.parameters()), SameView(), (), cut=0),
         "fixmatch": FixMatch(student, plain, 2, pixel_above=0.5),
         "daw": FixMatch(student, plain, 2, threshold="daw"),
         "unimatch": UniMatch(student, plain, 2, pixel_above=0.5, drop=0),
@@ -200,7 +217,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 
 EQUAL = [
     "supervised", "mean_teacher", "soft_mean_teacher", "vat", "cct", "fixmatch", "daw", "unimatch",
-    "prevmatch", "advsemseg", "gct", "ecs",
+    "prevmatch", "advsemseg", "gct", "ecs", "pseudoseg", "dmt",
 ]  # fmt: skip
 
 

@@ -70,6 +70,11 @@ VARIANTS = {
     "easy-active": _reco("easy queries, active keys", {"contrast.queries": "easy"}),
     "keys-per-query": _reco("keys of each query's own", {"contrast.keys": "per_query"}),
     "keys-shared": _reco("keys shared by a class", {"contrast.keys": "shared"}),
+    "feature-bank": _reco(
+        "keys and class means from a feature bank",
+        {"contrast.bank.name": "labelled", "contrast.bank.prototypes": "bank"},
+    ),
+    "bank-negatives": _reco("negative keys from a feature bank", {"contrast.bank.name": "labelled"}),
     "teacher-average": _reco("teacher's BatchNorm: averages", {"method.teacher_norm": "average"}),
     "teacher-batch": _reco("teacher's BatchNorm: batch", {"method.teacher_norm": "batch"}),
     "supervised-v2": Row("Supervised, DeepLabV2", "supervised", model="deeplab_v2"),
@@ -252,6 +257,11 @@ GRIDS = {
     ),
     "key-sharing": _ablation(
         "Negative keys of each query, or shared by a class", None, "classmix", "keys-per-query", "keys-shared"
+    ),
+    "feature-bank": _ablation(
+        "Keys from a feature bank instead of the batch",
+        "feature-bank",
+        "classmix", "feature-bank", "bank-negatives", "reco-classmix",
     ),
     "teacher-norm": _ablation(
         "BatchNorm of the teacher when it labels", None, "classmix", "teacher-average", "teacher-batch"

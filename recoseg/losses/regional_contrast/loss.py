@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from recoseg.errors import UserError
+from recoseg.losses.regional_contrast.bank import FeatureBank
 from recoseg.losses.regional_contrast.checks import (
     check_above_zero,
     check_count,
@@ -48,8 +49,10 @@ class RegionalContrast(nn.Module):
     (`pixels`), so that rare classes are seldom asked; and negative keys come from all other classes alike
     (`uniform`), or from all pixels of other classes alike (`pixels`, Eq. 1 as it is written).
 
-    It has no parameters and no state. Under `torch.distributed` class means are those of the global batch, so
-    every process must call it in each step; queries and keys are a process's own pixels.
+    With a `bank` of features negative keys come from there, and by its choice class means too.
+
+    It has no parameters, and no state but its bank. Under `torch.distributed` class means are those of the
+    global batch, so every process must call it in each step; queries and keys are a process's own pixels.
     """
 
     def __init__(
@@ -64,6 +67,7 @@ class RegionalContrast(nn.Module):
         negatives: Literal["active", "uniform", "pixels"] = "active",
         keys: Literal["per_query", "shared"] = "per_query",
         graph_temperature: float = 1.0,
+        bank: FeatureBank | None = None,
     ) -> None:
         super().__init__()
         check_count("num_queries", num_queries)
@@ -94,6 +98,7 @@ class RegionalContrast(nn.Module):
         self.negatives = negatives
         self.keys = keys
         self.graph_temperature = graph_temperature
+        self.bank = bank
 
     @overload
     def forward(
@@ -132,6 +137,8 @@ class RegionalContrast(nn.Module):
         Draws come from `generator`, or else from torch's own.
         """
         check_inputs(features, labels, probabilities, generator)
+        if self.bank is not None:
+            self.bank.require_fit(features, probabilities)
         with torch.autocast(features.device.type, enabled=False):
             features = features if features.dtype == torch.float64 else features.float()
             pixels = ContrastPixels.of(labels, probabilities)
@@ -139,7 +146,10 @@ class RegionalContrast(nn.Module):
             regions = group_by_class(pixels.labels, candidates, pixels.num_classes, generator)
             # Processes meet here, before any of them may find that it has nothing to compare.
             means = class_prototypes(features, pixels.labels, regions.counts)
-            classes = find_present(pixels, regions, self.queries)
+            stored = None if self.bank is None else self.bank.usable()
+            classes = find_present(pixels, regions, self.queries, stored)
+            if self.bank is not None and classes.from_bank:
+                means = self.bank.prototypes_with(means)
 
             ranked_first = None
             if classes.inactive_because:
@@ -177,11 +187,14 @@ class RegionalContrast(nn.Module):
         query_pixels = choose_queries(regions, with_queries, self.num_queries)  # (C, Q)
         queries = unit_vectors(chosen_vectors(features, query_pixels))  # (C, Q, D)
 
-        cosines, counts = means.graph[with_queries][:, present], regions.counts[present]
+        key_map, among = features.detach(), regions
+        if self.bank is not None and classes.from_bank:
+            key_map, among = self.bank.as_map().to(features.dtype), self.bank.regions()
+        cosines, counts = means.graph[with_queries][:, present], among.counts[present]
         scores = NEGATIVES[self.negatives](cosines, counts, self.graph_temperature)
         probability = negative_distribution(scores, own=with_queries[:, None] == present)  # (C, N)
-        sampler = KeySampler.of(probability, regions, present, generator)
-        negatives = KEYS[self.keys](features.detach(), sampler, self.num_keys)
+        sampler = KeySampler.of(probability, among, present, generator)
+        negatives = KEYS[self.keys](key_map, sampler, self.num_keys)
 
         return info_nce(queries, means.directions[with_queries], negatives, self.temperature, rank=rank)
 

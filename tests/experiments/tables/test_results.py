@@ -142,6 +142,8 @@ def test_the_tables_have_as_many_figures_as_the_paper_prints() -> None:
         ("voc-partitions", "reco-classmix", "voc-92", 64.78, None, "Table 2 (PseudoSeg's training strategy)"),
         ("partial-labels", "cutmix", "cityscapes-1-pixel", 46.91, 0.26, "Table 3"),
         ("sampling", "easy-active", "cityscapes-20", 45.81, None, "Table 4"),
+        ("feature-bank", "feature-bank", "cityscapes-20", 49.34, None, "Section 4.4"),
+        ("feature-bank", "reco-classmix", "cityscapes-20", 49.86, None, "Section 4.4"),
         ("both-deeplabs", "reco-classmix", "cityscapes-1488", 70.63, None, "Appendix B"),
         ("both-deeplabs", "supervised", "voc-all", 77.75, None, "Appendix B"),  # 77.79 in Table 1
         ("queries", "queries-32", "cityscapes-20", 47.39, None, "Figure 7a"),
