@@ -39,7 +39,9 @@ def read(source: Path) -> LabelSource:
             key, name = found
             shapes[key].append(Shape(name, MaskFile(path)))
     images = [
-        AnnotatedImage(path.relative_to(source).as_posix(), shapes=tuple(shapes[key]))
+        AnnotatedImage(
+            path.relative_to(source).as_posix(), shapes=tuple(shapes[key]), listed=bool(shapes[key])
+        )
         for key, path in by_key.items()
     ]
     names = sorted({shape.name for image in images for shape in image.shapes})

@@ -39,10 +39,11 @@ class PhotoFinder:
         found = (
             self._by_name.get(name.name) or self._by_stem.get(name.name) or self._by_stem.get(name.stem) or []
         )
-        agreeing = [_num_equal(self._parts[path][:-1], name.parts[:-1]) for path in found]
+        # images/a/x.jpg and images/b/a/x.jpg agree as well with a/x.jpg, which is the one that lies less deep
+        agreeing = [
+            (_num_equal(self._parts[path][:-1], name.parts[:-1]), -len(self._parts[path])) for path in found
+        ]
         best = [path for path, score in zip(found, agreeing, strict=True) if score == max(agreeing)]
-        if len(best) > 1:  # a/x.jpg and b/a/x.jpg agree as well with a/x.jpg, which is the first
-            best = [path for path in best if self._parts[path][:-1] == name.parts[:-1]] or best
         if not best:
             return _NOT_THERE
         return best[0] if len(best) == 1 else _SEVERAL

@@ -109,7 +109,15 @@ def _images(home: Path, names: dict[int, str]) -> Iterator[AnnotatedImage]:
         notes: Counter[str] = Counter()
         shapes = tuple(_shapes(label, names, notes)) if label else ()
         subset = subset_in(place.parent.as_posix())
-        yield AnnotatedImage(place.as_posix(), None, shapes, relative=True, subset=subset, notes=notes)
+        yield AnnotatedImage(
+            place.as_posix(),
+            None,
+            shapes,
+            relative=True,
+            subset=subset,
+            listed=label is not None,
+            notes=notes,
+        )
 
 
 def _label_keys(place: Path) -> Iterator[str]:
