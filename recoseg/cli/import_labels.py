@@ -171,17 +171,17 @@ def _show_classes(imported: Imported, console: Console) -> None:
 
     from recoseg.types import IGNORE
 
-    table = Table("", "", "class", header_style="bold")
+    table = Table("", "colour", "class", header_style="bold")
     for heading in ("pixels", "images"):
         table.add_column(heading, justify="right", no_wrap=True)
     total = max(int(imported.pixels.sum()), 1)
     classes = imported.classes
     for index, name in [*enumerate(classes.names), (IGNORE, "(void)")]:
         is_class = index < len(classes)
-        red, green, blue = classes.palette[index] if is_class else (0, 0, 0)
+        colour = "#{:02x}{:02x}{:02x}".format(*classes.palette[index]) if is_class else ""
         table.add_row(
             str(index) if is_class else "",
-            Text("  ", style=f"on #{red:02x}{green:02x}{blue:02x}") if is_class else "",
+            Text.assemble(("██ ", colour), colour) if is_class else "",
             Text(printable(name), overflow="fold"),
             percent_of_pixels(float(imported.pixels[index] / total)),
             str(imported.images[index]),
