@@ -1,7 +1,7 @@
 """Bring labels of a labelling tool into an ordinary folder dataset.
 
-SRC is what the tool exported: a folder, a file or a zip; DST a new folder, which gets images/, labels/ and
-classes.json. FORMAT is told from the files if it is left out:
+SRC is what the tool exported: a folder, a file or a zip. DST is a new folder, which
+gets images/, labels/ and classes.json. FORMAT is told from the files if it is left out:
 
   coco          polygons, RLE, keypoints; panoptic
   labelme       a JSON an image
@@ -12,9 +12,9 @@ classes.json. FORMAT is told from the files if it is left out:
   yolo          data.yaml, images/, labels/ with polygons
   masks         images/, and masks/CLASS/NAME.png or masks/NAME_CLASS.png
 
-Images are linked, never changed. One without an object stays unlabelled; points and lines are partial
-labels. The same command goes on where an earlier one stopped. The exit code is 1 when a file had to be left
-out.
+Images are linked, never changed. One without an object stays unlabelled; points and lines
+become partial labels. The same command goes on where an earlier one stopped. The exit code
+is 1 when a file had to be left out.
 """
 
 from __future__ import annotations

@@ -207,9 +207,10 @@ def _begun(
             )
     remove_unfinished(destination)
     log = destination / _LOG
-    lines: list[Line] = (
-        read_records(log, Line, what="log", remedy=remedy, is_log=True) if log.exists() else []
-    )
+    if not os.path.lexists(log):
+        return []
+    remedy = "remove it, and all labels are drawn again"
+    lines: list[Line] = read_records(log, Line, what="log", remedy=remedy, is_log=True)
     return lines
 
 
@@ -236,8 +237,9 @@ def _mark_unfinished(destination: Path) -> None:
 def _remove_gone(destination: Path, keys: set[str], before: Mapping[str, Line]) -> None:
     """What an earlier run made of images that are in the source no more."""
     for key in keys:
-        (destination / "images" / before[key]["photo"]).unlink(missing_ok=True)
-        (destination / "labels" / f"{key}.png").unlink(missing_ok=True)
+        for path in (destination / "images" / before[key]["photo"], destination / "labels" / f"{key}.png"):
+            if ".." not in path.parts and path.is_relative_to(destination):  # whatever the log says
+                path.unlink(missing_ok=True)
 
 
 def _tidy_log(destination: Path, results: Mapping[str, Line]) -> None:

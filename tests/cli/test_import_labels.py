@@ -58,7 +58,7 @@ def test_an_export_is_imported_checked_and_trained_on(recoseg, plants) -> None:
     assert "train: 2 images, 1 with usable labels" in recoseg("check", "own").out
     again = recoseg("import", "coco", plants, "own", "--workers", "1")
     assert "own: 3 images, 2 with labels, 3 of them before\n" in again.out
-    shortest = ["--train.iterations=1", "--train.labelled-per-step=1", "--augment.crop=16"]
+    shortest = ["--train.iterations=1", "--train.labelled-per-step=2", "--augment.crop=16"]
     assert recoseg("train", "--data", "own", "--out", "run", "--model.decoder-width=8", *shortest).code == 0
 
 

@@ -330,3 +330,16 @@ def test_what_is_no_zip_or_says_to_be_too_large_is_refused(tmp_path, monkeypatch
     monkeypatch.setattr(shutil, "disk_usage", lambda place: usage._replace(free=3))
     with pytest.raises(UserError, match="unpacks to"):
         unpacked(tmp_path / "y.zip", tmp_path / "own")
+
+
+def test_a_log_that_names_files_elsewhere_removes_none(coco, imported, tmp_path) -> None:
+    coco({"a.png": (2, 3)})
+    log = imported("coco").folder / "imported.jsonl"
+    mine = [tmp_path / "mine.png", tmp_path / "own/mine.png"]
+    for path in mine:
+        path.write_bytes(b"mine")
+    line = json.loads(log.read_text())
+    for key in ("../mine", "../../mine", str(tmp_path / "mine")):
+        log.write_text(log.read_text() + json.dumps({**line, "key": key, "photo": f"{key}.png"}) + "\n")
+    imported("coco")
+    assert all(path.exists() for path in mine)
