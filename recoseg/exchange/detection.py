@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from recoseg.data.folder.listing import walk_folder
 from recoseg.data.problem import Problem
 from recoseg.errors import UserError
 from recoseg.exchange import FORMATS
 from recoseg.text import listed
 
-_SUFFIXES = (".json", ".xml", ".txt", ".yaml", ".yml", ".zip")
+_SUFFIXES = (".json", ".xml", ".txt", ".yaml", ".yml")
 _OURS = (
     "train.txt",
     "val.txt",
@@ -37,9 +38,13 @@ def told_format(source: Path) -> str:
 
 
 def foreign_labels(root: Path) -> list[Problem]:
-    """Exports of labelling tools in a dataset's folder: one problem a kind of file, with its remedy."""
+    """Exports of labelling tools in a dataset's folder: one problem a kind of file, with its remedy.
+
+    Beside label images, those that do not lie among these are the user's own business.
+    """
     problems = []
-    for folder in (root, root / "labels", root / "annotations"):
+    has_labels = bool(walk_folder(root / "labels", once=False).images)
+    for folder in [root / "labels"] if has_labels else [root, root / "labels", root / "annotations"]:
         if not folder.is_dir():
             continue
         files = sorted(

@@ -11,7 +11,6 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import numpy as np
 
-from recoseg.data.problem import FileError
 from recoseg.errors import UserError
 from recoseg.exchange.annotation import (
     AnnotatedImage,
@@ -30,6 +29,7 @@ from recoseg.exchange.reading import (
     as_written_by,
     files_with,
     first_with,
+    outline_of,
     point_of,
     polygons_of,
     read_json,
@@ -49,10 +49,7 @@ def recognises(source: Path) -> bool:
 
 
 def _is_label_studio(path: Path) -> bool:
-    try:
-        content = read_json(path)
-    except (FileError, OSError):
-        return False
+    content = outline_of(path)
     first = content[0] if isinstance(content, list) and content else None
     if not isinstance(first, dict):
         return False

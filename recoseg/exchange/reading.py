@@ -70,11 +70,32 @@ def _read_json(path: Path, time: int, size: int) -> Any:
 
 def is_json_of(path: Path, *fields: str) -> bool:
     """Whether it holds an object with all these fields."""
-    try:
-        content = read_json(path)
-    except (FileError, OSError):
-        return False
+    content = outline_of(path)
     return isinstance(content, dict) and all(name in content for name in fields)
+
+
+def outline_of(path: Path) -> Any:
+    """What tells formats apart: an object's fields, without their values, or a list's first entry; else None.
+
+    Kept for as many files as a look at a folder takes, of which some may be large.
+    """
+    try:
+        status = path.stat()
+        return _outline_of(path, status.st_mtime_ns, status.st_size)
+    except (FileError, OSError):
+        return None
+
+
+@lru_cache(maxsize=256)
+def _outline_of(path: Path, time: int, size: int) -> Any:
+    content = _read_json(path, time, size)
+    return (
+        dict.fromkeys(content)
+        if isinstance(content, dict)
+        else content[:1]
+        if isinstance(content, list)
+        else None
+    )
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from PIL import Image
 
@@ -74,3 +76,23 @@ def test_exports_in_a_dataset_are_named_once_with_their_remedy(text, tmp_path) -
     (problem,) = foreign_labels(root)
     assert problem.what == "this is LabelMe, not a label image (and 2 more beside it)"
     assert problem.remedy == f"recoseg import labelme {root} NEW_FOLDER"
+
+
+def test_what_lies_beside_label_images_is_left_alone(text, photo, tmp_path) -> None:
+    text("instances.json", COCO)
+    text("data.yaml", "names: [leaf]")
+    assert len(foreign_labels(tmp_path / "export")) == 2
+    photo("labels/a.png", 1, 1)
+    assert foreign_labels(tmp_path / "export") == []
+    text("labels/instances.json", COCO)
+    assert len(foreign_labels(tmp_path / "export")) == 1
+
+
+def test_each_file_is_read_once_to_tell_its_format(text, tmp_path, monkeypatch) -> None:
+    for name in "abc":
+        text(f"{name}.json", COCO)
+    reads = []
+    whole = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: (reads.append(path.name), whole(path))[1])
+    assert told_format(tmp_path / "export") == "coco"
+    assert sorted(reads) == ["a.json", "b.json", "c.json"]
