@@ -68,6 +68,8 @@ class RunLengths:
     left: int = 0
 
     def patch(self, height: int, width: int, thickness: int) -> Patch:
+        if self.by_column and (self.height, self.width) != (height, width):
+            raise ValueError("a mask of another size than its image")
         counts = unpack_counts(self.counts) if isinstance(self.counts, str) else self.counts
         flat = mask_of(counts, self.height * self.width)
         mask = flat.reshape(self.height, self.width, order="F" if self.by_column else "C")
@@ -83,6 +85,8 @@ class Brush:
     width: int
 
     def patch(self, height: int, width: int, thickness: int) -> Patch:
+        if (self.height, self.width) != (height, width):
+            raise ValueError("a brush of another size than its image")
         values = unpack_brush(self.code, num_values=4 * self.height * self.width)
         return Patch(0, 0, values[3::4].reshape(self.height, self.width) > 0)
 

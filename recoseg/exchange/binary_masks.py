@@ -14,7 +14,7 @@ from recoseg.data.folder.listing import walk_folder
 from recoseg.errors import UserError
 from recoseg.exchange.annotation import AnnotatedImage, LabelSource, MaskFile, Shape
 
-FOREGROUND = "foreground"
+_FOREGROUND = "foreground"
 _BETWEEN = "_-. "
 _COUNTED = re.compile(r"[_\-. ]?\d+$")
 
@@ -55,7 +55,7 @@ def _key(path: Path, folder: Path) -> str:
 def _of(mask: str, photos: Mapping[str, Path]) -> tuple[str, str] | None:
     """The key of its image and its class."""
     if mask in photos:
-        return mask, FOREGROUND
+        return mask, _FOREGROUND
     name, _, rest = mask.partition("/")
     if rest:
         inner = _of(rest, photos)
@@ -63,5 +63,5 @@ def _of(mask: str, photos: Mapping[str, Path]) -> tuple[str, str] | None:
             return inner[0], name
     for end in range(len(mask) - 1, 0, -1):  # the longest name of an image that it begins with
         if mask[end] in _BETWEEN and mask[:end] in photos:
-            return mask[:end], _COUNTED.sub("", mask[end + 1 :]) or FOREGROUND
+            return mask[:end], _COUNTED.sub("", mask[end + 1 :]) or _FOREGROUND
     return None

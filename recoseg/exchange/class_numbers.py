@@ -32,7 +32,7 @@ def number_classes(
     source: LabelSource, *, wanted: Sequence[str] | None, with_background: bool
 ) -> ClassNumbers:
     """In the tool's order, or as `wanted`; with the background first, unless it has a place already."""
-    found = {_meaning(name): colour for name, colour in source.classes.items() if not is_void(name)}
+    found = {_meaning(name): colour for name, colour in source.classes.items() if not _is_void(name)}
     names = list(found) if wanted is None else list(dict.fromkeys(wanted))
     for name in names:
         if name not in found and name != BACKGROUND:
@@ -46,17 +46,17 @@ def number_classes(
     chosen = distinct_colours(len(names))
     palette = tuple(found.get(name) or colour for name, colour in zip(names, chosen, strict=True))
     numbers = {name: names.index(_meaning(name)) for name in source.classes if _meaning(name) in names}
-    void = {name: IGNORE for name in source.classes if is_void(name)}
+    void = {name: IGNORE for name in source.classes if _is_void(name)}
     return ClassNumbers(ClassInfo(tuple(names), palette), numbers | void)
 
 
-def is_void(name: str) -> bool:
+def _is_void(name: str) -> bool:
     return name.casefold() in _VOIDS
 
 
-def is_background(name: str) -> bool:
+def _is_background(name: str) -> bool:
     return name.casefold() in _BACKGROUNDS
 
 
 def _meaning(name: str) -> str:
-    return BACKGROUND if is_background(name) else name or _UNNAMED
+    return BACKGROUND if _is_background(name) else name or _UNNAMED

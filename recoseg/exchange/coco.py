@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -124,9 +124,15 @@ def _instance_images(
 ) -> Iterator[AnnotatedImage]:
     for image, objects in _by_image(path, content, notes):
         own: Counter[str] = Counter()
-        size = size_of(image.get("height"), image.get("width"))
+        size = size_of(image.get("height"), image.get("width")) or _size_of_masks(objects)
         shapes = tuple(shape for one in objects for shape in _shape(one, size, names, own))
         yield AnnotatedImage(str(image["file_name"]), size, shapes, subset=_subset(path), notes=own)
+
+
+def _size_of_masks(objects: Sequence[Mapping[str, Any]]) -> tuple[int, int] | None:
+    """What an image is drawn on that is listed without its size: run lengths tell."""
+    masks = [one["segmentation"] for one in objects if isinstance(one.get("segmentation"), dict)]
+    return next((size_of(*mask["size"]) for mask in masks), None)
 
 
 def _subset(path: Path) -> str:

@@ -54,7 +54,10 @@ EXIF_RULE = (
 )
 _LATITUDE = 1.0  # pixels by which tools overshoot the border of an image
 
-_NOT_DECODED = (*WRONG, OSError, SyntaxError, EOFError, struct.error, zlib.error, UnidentifiedImageError)
+_NOT_DECODED = (
+    *WRONG, OSError, SyntaxError, EOFError, struct.error, zlib.error, UnidentifiedImageError,
+    Image.DecompressionBombError,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class Drawing:
         frame = _frame_of(image, photo, notes)
         scale = np.array(frame.size[::-1], dtype=np.float64) if image.relative else None
         if image.labels is not None:
-            canvas = self._decoded(image.labels, notes).astype(np.int16)
+            canvas = self._decoded(image.labels).astype(np.int16)
         else:
             canvas = np.full(frame.size, _OPEN, dtype=np.int16)
         self._paint(canvas, image, scale, notes)
@@ -86,7 +89,7 @@ class Drawing:
         is_partial = any(isinstance(shape.form, Strokes) for shape in image.shapes)
         return IGNORE if is_partial or self.rest == VOID or self.background is None else self.background
 
-    def _decoded(self, file: LabelFile, notes: Counter[str]) -> Labels:
+    def _decoded(self, file: LabelFile) -> Labels:
         """A file of labels in our numbers; a class that was not asked for is as if it were not drawn."""
         other = IGNORE if self.rest == VOID or self.background is None else self.background
         remedy = "correct the mask, or the list of its classes"

@@ -36,7 +36,7 @@ UNPACKED = "unpacked"
 """In the destination: what a zip held."""
 
 _UNFINISHED = "(not finished: run recoseg import again)\n"
-LISTED_SUBSETS = ("val", "test")  # all others are for training
+_LISTED_SUBSETS = ("val", "test")  # all others are for training
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,7 +261,7 @@ def _finish(
         "format": "index",
     }
     write_whole(destination / "classes.json", json.dumps(content, indent=1) + "\n")
-    for subset in LISTED_SUBSETS:
+    for subset in _LISTED_SUBSETS:
         keys = [key for key in results if found[key][1].subset == subset]
         keys = [key for key in keys if results[key]["pixels"] or subset == "test"]
         if keys:

@@ -81,7 +81,8 @@ def _images(tasks: Sequence[Mapping[str, Any]], notes: Counter[str]) -> Iterator
             continue
         own: Counter[str] = Counter()
         results = _results(task, own) if "data" in task else _short_results(task)
-        size = next((size_of(one.get("original_height"), one.get("original_width")) for one in results), None)
+        sizes = [size_of(one.get("original_height"), one.get("original_width")) for one in results]
+        size = next(filter(None, sizes), None)
         if any(one.get("image_rotation") for one in results):
             own["images that were turned in the editor: unlabelled"] += 1
             results = []

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import signal
 import zipfile
 
 import numpy as np
@@ -141,3 +143,28 @@ def test_masks_go_to_the_tools_and_come_back(recoseg, plants, tmp_path) -> None:
     )
     tasks = json.loads((tmp_path / "tasks.json").read_text())
     assert [task["data"]["image"] for task in tasks] == ["s3://plants/a.jpg", "s3://plants/b.jpg"]
+
+
+def test_after_a_kill_the_same_command_gives_the_same_files(recoseg, background, plants, tmp_path) -> None:
+    content = json.loads((plants / "instances.json").read_text())
+    for number in range(100, 400):
+        (plants / f"images/{number}.jpg").write_bytes((plants / "images/a.jpg").read_bytes())
+        content["images"].append({"id": number, "file_name": f"{number}.jpg", "width": 40, "height": 30})
+        content["annotations"].append({**content["annotations"][number % 2], "image_id": number})
+    (plants / "instances.json").write_text(json.dumps(content))
+    killed = background("import", plants, "own", "--workers", "1", quick=True)
+    log = tmp_path / "own/imported.jsonl"
+    killed.wait_for(lambda: log.exists() and log.read_text().count("\n") > 5)
+    killed.signal_all(signal.SIGKILL)
+    killed.wait()
+    num_before = log.read_text().count("\n")
+    outcome = recoseg("import", plants, "own", "--workers", "1")
+    assert outcome.code == 0
+    kept = re.search(r"own: 303 images, 302 with labels(?:, (\d+) of them before)?\n", outcome.out)
+    assert int(kept[1]) in (num_before, num_before - 1)  # the last line may have been cut short
+    whole = recoseg("import", plants, "whole", "--workers", "1")
+    assert whole.out.splitlines()[1:-2] == outcome.out.splitlines()[1:-2]
+    for path in (tmp_path / "whole").rglob("*.*"):
+        if path.is_file() and path.suffix != ".jsonl":
+            assert (tmp_path / "own" / path.relative_to(tmp_path / "whole")).read_bytes() == path.read_bytes()
+    assert not list((tmp_path / "own").rglob(".*"))

@@ -87,3 +87,16 @@ def test_a_folder_without_a_project_is_refused(text, imported) -> None:
     text("x.txt", "")
     with pytest.raises(UserError, match=r"no meta.json of Supervisely"):
         imported("supervisely")
+
+
+def test_a_bitmap_that_unpacks_to_far_more_than_it_says_is_left_out(
+    photo, text, imported, monkeypatch
+) -> None:
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 20)
+    photo("ds0/img/a.jpg", 2, 3)
+    text("meta.json", META)
+    huge = thing("leaf", "bitmap", bitmap={"data": bitmap(np.ones((9, 9))), "origin": [0, 0]})
+    text("ds0/ann/a.jpg.json", annotation(2, 3, huge, thing("stem", "rectangle", **points((0, 0), (0, 0)))))
+    made = imported("supervisely")
+    assert made.rows("a") == ["200", "000"]
+    assert made.notes == {"objects that are not as the format has them: left out": 1}
