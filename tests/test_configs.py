@@ -10,7 +10,7 @@ from typing import get_type_hints
 import pytest
 
 from recoseg.config import load
-from recoseg.config.method_settings import ContrastSettings
+from recoseg.config.contrast_settings import ContrastSettings
 from recoseg.config.parse import members
 from recoseg.config.settings import RunConfig
 from recoseg.data import DATASETS

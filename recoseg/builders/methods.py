@@ -19,7 +19,8 @@ from recoseg.augment.weak_to_strong import STRONG_BLUR, STRONG_JITTER, WeakToStr
 from recoseg.builders import keywords
 from recoseg.builders.models import build_starting_model
 from recoseg.builders.training import build_optimiser
-from recoseg.config.method_settings import ContrastSettings, FactoryMethod
+from recoseg.config.contrast_settings import ContrastSettings
+from recoseg.config.method_settings import FactoryMethod
 from recoseg.config.settings import RunConfig
 from recoseg.config.train_settings import AugmentSettings
 from recoseg.errors import UserError

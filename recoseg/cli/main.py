@@ -30,6 +30,8 @@ COMMANDS = {
     "picture": "recoseg.cli.picture",
     "export": "recoseg.cli.export",
     "check": "recoseg.cli.check",
+    "import": "recoseg.cli.import_labels",
+    "export-labels": "recoseg.cli.export_labels",
     "prepare": "recoseg.cli.prepare",
     "split": "recoseg.cli.split",
     "describe": "recoseg.cli.describe",

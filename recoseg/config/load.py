@@ -10,7 +10,7 @@ from typing import Any, get_type_hints
 
 import yaml
 
-from recoseg.config.method_settings import ContrastSettings
+from recoseg.config.contrast_settings import ContrastSettings
 from recoseg.config.parse import NONE_WORDS, is_nothing, members, parse, section_mapping
 from recoseg.config.settings import RunConfig, filled
 from recoseg.errors import UsageError, UserError

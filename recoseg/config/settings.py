@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from recoseg.config.contrast_settings import ContrastSettings
 from recoseg.config.data_settings import (
     CamVidData,
     CityscapesData,
@@ -18,7 +19,7 @@ from recoseg.config.data_settings import (
     ScenesData,
     SunRGBDData,
 )
-from recoseg.config.method_settings import ContrastSettings, MethodSettings, SupervisedMethod
+from recoseg.config.method_settings import MethodSettings, SupervisedMethod
 from recoseg.config.model_settings import (
     DeepLabV2Model,
     DeepLabV3PlusModel,

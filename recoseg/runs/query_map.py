@@ -7,7 +7,7 @@ from dataclasses import replace
 from torch import Tensor
 
 from recoseg.builders.methods import build_contrast
-from recoseg.config.method_settings import ContrastSettings
+from recoseg.config.contrast_settings import ContrastSettings
 from recoseg.evaluate.pixel_embeddings import Embedder
 from recoseg.figures.query_maps import QueryMap
 from recoseg.models.layers import resize

@@ -156,6 +156,7 @@ COMMANDS_TO_TRY = [
     "check photos", "prepare folder photos s --scale 1", "split photos --labels 1 --out s.json",
     "describe photos", "experiments list", "experiments show scenes --profile tiny",
     "experiments table scenes --profile tiny", "export nowhere",
+    "import photos s", "export-labels photos x.json",
     "train --data photos --out new --train.workers=-1", "demo --out new --train.workers=-1",
 ]  # fmt: skip
 """One of each that ends soon: those that would train or export for long are refused in any case."""
