@@ -1,8 +1,8 @@
 """Bring labels of a labelling tool into an ordinary folder dataset.
 
 SRC is what the tool exported: a folder, a file or a zip. DST is a new folder,
-which gets images/, labels/ and classes.json. FORMAT is told from the files if it
-is left out:
+which gets images/, labels/ and classes.json. FORMAT is told from the files if
+it is left out:
 
   coco          polygons, RLE, keypoints; panoptic
   labelme       a JSON an image
