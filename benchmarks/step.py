@@ -20,9 +20,10 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import torch
@@ -31,8 +32,11 @@ from rich.console import Console
 from torch import Tensor
 
 from recoseg.config import load
+from recoseg.config.parse import members
+from recoseg.config.settings import RunConfig
 from recoseg.data.dataset import Dataset
 from recoseg.kept_memory import keep_freed_memory
+from recoseg.methods import METHODS as OURS
 from recoseg.runs.run_folder import RunFolder
 from recoseg.runs.start import build_trainer
 from recoseg.seeds import numpy_generator
@@ -52,6 +56,7 @@ SIZES = {
     "paper": (512, "--model.encoder resnet101 --model.decoder_width 256"),
 }
 METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
+    **{name: (f"--method {name}", ()) for name in OURS},  # of those below alone, the floor has all passes
     "classmix": ("--method mean_teacher", ("forward",)),
     "mean_teacher": (
         "--method mean_teacher --method.mix none --method.consistency probabilities",
@@ -62,7 +67,12 @@ METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 """A name -> its settings, and the passes of its teacher: forward, or forward and backward to the image."""
 CONTRAST = "--contrast reco --contrast.keys shared"
-PASSES = "--method.student_pass together --method.supervised_start 0"
+PASSES = {
+    "student_pass": "--method.student_pass=together",
+    "supervised_start": "--method.supervised_start=0",
+    "self_start": "--method.self_start=0",
+}
+"""Everything from the first step on, for the methods that have the setting."""
 TRAIN = "--train.labelled_per_step 2 --train.log_every 1000000 --augment.scale 1,1"
 
 
@@ -105,7 +115,10 @@ class Blocks(Dataset):
 
 def new_trainer(size: str, method: str, folder: Path, *, contrast: bool) -> Trainer:
     side, model = SIZES[size]
-    words = f"{model} {METHODS[method][0]} {PASSES} {TRAIN} {CONTRAST if contrast else ''}".split()
+    words = f"{model} {METHODS[method][0]} {TRAIN} {CONTRAST if contrast else ''}".split()
+    section = members(get_type_hints(RunConfig)["method"])[words[words.index("--method") + 1]]
+    names = {field.name for field in fields(section)}
+    words += [word for name, word in PASSES.items() if name in names]
     config, dataset = load(None, [*words, "--augment.crop", str(side)]), Blocks(side)
     keys = dataset.keys("train")
     split = LabelSplit(tuple(keys[:4]), tuple(keys[4:]), "blocks", dataset.fingerprint(), "benchmark")

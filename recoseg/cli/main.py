@@ -35,6 +35,7 @@ COMMANDS = {
     "prepare": "recoseg.cli.prepare",
     "split": "recoseg.cli.split",
     "describe": "recoseg.cli.describe",
+    "methods": "recoseg.cli.methods",
     "experiments": "recoseg.cli.experiments",
     "completion": "recoseg.cli.completion",
 }
