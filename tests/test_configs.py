@@ -79,7 +79,7 @@ def test_the_networks_settings_are_its_keywords_too() -> None:
 
 def test_the_contrasts_settings_are_the_keywords_of_loss_and_term() -> None:
     known = keyword_defaults(RegionalContrast) | keyword_defaults(ContrastTerm)
-    for name in ("contrast", "bank_fill", "bank_above"):
+    for name in ("contrast", "bank_fill", "bank_above", "ignore_index"):
         del known[name]
     settings = {f.name: f.default for f in fields(ContrastSettings) if f.name != "name"}
     assert settings.pop("feature_channels") == 256  # the network's; the paper's dimension m

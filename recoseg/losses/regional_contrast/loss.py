@@ -15,6 +15,7 @@ from recoseg.losses.regional_contrast.bank import FeatureBank
 from recoseg.losses.regional_contrast.checks import (
     check_above_zero,
     check_count,
+    check_ignore_index,
     check_inputs,
     check_probability,
     check_share,
@@ -37,6 +38,7 @@ from recoseg.losses.regional_contrast.fast.pixel_vectors import chosen_vectors
 from recoseg.losses.regional_contrast.prototypes import Prototypes, class_prototypes, unit_vectors
 from recoseg.losses.regional_contrast.stats import ContrastStats, contrast_stats
 from recoseg.text import lookup
+from recoseg.types import IGNORE
 
 
 class RegionalContrast(nn.Module):
@@ -68,8 +70,10 @@ class RegionalContrast(nn.Module):
         keys: Literal["per_query", "shared"] = "per_query",
         graph_temperature: float = 1.0,
         bank: FeatureBank | None = None,
+        ignore_index: int = IGNORE,
     ) -> None:
         super().__init__()
+        check_ignore_index(ignore_index)
         check_count("num_queries", num_queries)
         check_count("num_keys", num_keys)
         check_above_zero("temperature", temperature)
@@ -98,6 +102,7 @@ class RegionalContrast(nn.Module):
         self.negatives = negatives
         self.keys = keys
         self.graph_temperature = graph_temperature
+        self.ignore_index = ignore_index
         self.bank = bank
 
     @overload
@@ -131,12 +136,15 @@ class RegionalContrast(nn.Module):
         generator: torch.Generator | None = None,
         return_stats: bool = False,
     ) -> Tensor | tuple[Tensor, ContrastStats]:
-        """(B, D, h, w), (B, h, w) with 255 where a pixel takes no part, (B, K, h, w) -> scalar.
+        """(B, D, h, w), (B, h, w), (B, K, h, w) -> scalar. Pixels of label 255, or what `ignore_index` is,
+        take no part.
 
         Exactly 0, and connected to the features, when fewer than two classes are present or none has a query.
         Draws come from `generator`, or else from torch's own.
         """
         check_inputs(features, labels, probabilities, generator)
+        if self.ignore_index != IGNORE:
+            labels = labels.long().masked_fill(labels == self.ignore_index, IGNORE)
         if self.bank is not None:
             self.bank.require_fit(features, probabilities)
         with torch.autocast(features.device.type, enabled=False):
