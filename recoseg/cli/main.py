@@ -29,6 +29,7 @@ COMMANDS = {
     "predict": "recoseg.cli.predict",
     "picture": "recoseg.cli.picture",
     "export": "recoseg.cli.export",
+    "push": "recoseg.cli.push",
     "check": "recoseg.cli.check",
     "prepare": "recoseg.cli.prepare",
     "split": "recoseg.cli.split",
