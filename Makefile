@@ -5,7 +5,7 @@ RUN := .venv/bin/python
 INSTALL := $(RUN) -m pip install --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-browser check format bench results clean
+.PHONY: help demo test test-slow test-browser check format docs bench results clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -31,6 +31,9 @@ format: .venv/installed-tests  ## put the code into our format
 	@$(RUN) -m ruff format .
 	@$(RUN) -m ruff check --fix .
 
+docs: .venv/installed-docs  ## the documentation as a site: site/index.html
+	@NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build
+
 bench: .venv/installed  ## speed and memory, as ratios measured in one run
 	@for script in $(filter-out benchmarks/minutes.py,$(wildcard benchmarks/[!_]*.py)); do \
 		echo "== $$script"; $(RUN) "$$script" || exit 1; done
@@ -39,7 +42,7 @@ results: .venv/installed  ## put the measured results into RESULTS.md and README
 	@$(RUN) results/write_pages.py
 
 clean:  ## remove .venv and caches; runs/ stays
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* build dist
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* build dist site
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/bin/python:
@@ -53,4 +56,8 @@ clean:  ## remove .venv and caches; runs/ stays
 
 .venv/installed-tests: .venv/installed
 	$(INSTALL) -e ".[test]"
+	@touch $@
+
+.venv/installed-docs: .venv/installed
+	$(INSTALL) -e ".[docs]"
 	@touch $@
