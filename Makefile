@@ -5,7 +5,7 @@ RUN := .venv/bin/python
 INSTALL := $(RUN) -m pip install --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-browser check format docs bench results clean
+.PHONY: help demo test test-slow test-browser test-wheel check format docs bench results clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -21,6 +21,9 @@ test-slow: .venv/installed-tests  ## the tests that take minutes or need real da
 
 test-browser: .venv/installed-tests  ## the page in a real Chromium, where one is installed
 	@$(RUN) -m pytest -m browser tests/browser
+
+test-wheel: .venv/installed-tests  ## wheel and sdist, built and tried in clean environments
+	@$(RUN) -m pytest -m slow tests/test_shipping.py
 
 check: .venv/installed-tests  ## formatting, lint and types
 	@$(RUN) -m ruff format --check .
