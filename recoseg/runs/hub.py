@@ -15,7 +15,7 @@ from recoseg.config.load import to_yaml
 from recoseg.config.settings import RunConfig
 from recoseg.errors import UserError, is_shortage
 from recoseg.runs.run_folder import RunFolder
-from recoseg.text import shortened
+from recoseg.text import how_many, shortened
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -91,8 +91,8 @@ def _require_as_asked(hub: HfApi, name: str, *, public: bool, force: bool) -> No
     there = {file.rfilename for file in about.siblings or ()} - _MADE_BY_THE_HUB
     if there and not force:
         raise UserError(
-            f"{name} exists already, with {len(there)} files: choose another name, or put the run into it as "
-            "a new commit with --force"
+            f"{name} exists already, with {how_many(len(there), 'file')}: choose another name, or put the run "
+            "into it as a new commit with --force"
         )
     if public and about.private:
         raise UserError(

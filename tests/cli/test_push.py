@@ -297,7 +297,7 @@ def test_a_name_that_holds_files_is_left_alone_unless_forced(recoseg, trained_ru
     outcome = recoseg("push", folder, "anna/mine")
     assert outcome.code == 1
     assert outcome.err == (
-        "recoseg: anna/mine exists already, with 1 files: choose another name, or put the run into it as a "
+        "recoseg: anna/mine exists already, with 1 file: choose another name, or put the run into it as a "
         "new commit with --force\n"
     )
     assert not hub.commits
