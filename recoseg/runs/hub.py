@@ -91,8 +91,8 @@ def _require_as_asked(hub: HfApi, name: str, *, public: bool, force: bool) -> No
     there = {file.rfilename for file in about.siblings or ()} - _MADE_BY_THE_HUB
     if there and not force:
         raise UserError(
-            f"{name} exists already, with {how_many(len(there), 'file')}: choose another name, or put the run "
-            "into it as a new commit with --force"
+            f"{name} exists already, with {how_many(len(there), 'file')}: choose another name, or put the "
+            "run into it as a new commit with --force"
         )
     if public and about.private:
         raise UserError(
