@@ -29,6 +29,7 @@ COMMANDS = {
     "predict": "recoseg.cli.predict",
     "picture": "recoseg.cli.picture",
     "export": "recoseg.cli.export",
+    "push": "recoseg.cli.push",
     "check": "recoseg.cli.check",
     "import": "recoseg.cli.import_labels",
     "export-labels": "recoseg.cli.export_labels",
