@@ -5,7 +5,7 @@ RUN := .venv/bin/python
 INSTALL := $(RUN) -m pip install --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-browser check format bench results clean
+.PHONY: help demo test test-slow test-browser test-wheel check format docs bench results clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -22,6 +22,9 @@ test-slow: .venv/installed-tests  ## the tests that take minutes or need real da
 test-browser: .venv/installed-tests  ## the page in a real Chromium, where one is installed
 	@$(RUN) -m pytest -m browser tests/browser
 
+test-wheel: .venv/installed-tests  ## wheel and sdist, built and tried in clean environments
+	@$(RUN) -m pytest -m slow tests/test_shipping.py
+
 check: .venv/installed-tests  ## formatting, lint and types
 	@$(RUN) -m ruff format --check .
 	@$(RUN) -m ruff check .
@@ -31,6 +34,9 @@ format: .venv/installed-tests  ## put the code into our format
 	@$(RUN) -m ruff format .
 	@$(RUN) -m ruff check --fix .
 
+docs: .venv/installed-docs  ## the documentation as a site: site/index.html
+	@NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build
+
 bench: .venv/installed  ## speed and memory, as ratios measured in one run
 	@for script in $(filter-out benchmarks/minutes.py,$(wildcard benchmarks/[!_]*.py)); do \
 		echo "== $$script"; $(RUN) "$$script" || exit 1; done
@@ -39,7 +45,7 @@ results: .venv/installed  ## put the measured results into RESULTS.md and README
 	@$(RUN) results/write_pages.py
 
 clean:  ## remove .venv and caches; runs/ stays
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* build dist
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* build dist site
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/bin/python:
@@ -53,4 +59,8 @@ clean:  ## remove .venv and caches; runs/ stays
 
 .venv/installed-tests: .venv/installed
 	$(INSTALL) -e ".[test]"
+	@touch $@
+
+.venv/installed-docs: .venv/installed
+	$(INSTALL) -e ".[docs]"
 	@touch $@

@@ -25,6 +25,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from recoseg import RegionalContrast
+from recoseg.losses import FeatureBank
 
 NUM_IMAGES, CHANNELS, NUM_QUERIES, NUM_KEYS, TEMPERATURE = 4, 256, 256, 512, 0.5
 MOST_GIGABYTES = 8.0  # more than this a plain implementation is not given
@@ -71,9 +72,29 @@ def plain_contrast(features: Tensor, labels: Tensor, probabilities: Tensor) -> T
     return torch.stack(losses).mean()
 
 
+class ContrastWithBank:
+    """Per-query keys from a bank that has been filled, and filling it: what a bank adds to a step."""
+
+    def __init__(self) -> None:
+        self.contrast: RegionalContrast | None = None
+
+    def __call__(self, features: Tensor, labels: Tensor, probabilities: Tensor) -> Tensor:
+        num_classes, everywhere = probabilities.shape[1], torch.ones_like(labels, dtype=torch.bool)
+        bank = self.contrast and self.contrast.bank
+        if not bank or len(bank.counts) != num_classes:
+            bank = FeatureBank(num_classes, CHANNELS, per_step=256, prototypes="bank")
+            bank.fill(features, labels, everywhere)
+            bank.per_step = 16
+            self.contrast = RegionalContrast(keys="per_query", bank=bank)
+        loss: Tensor = self.contrast(features, labels, probabilities)  # type: ignore[misc]
+        bank.fill(features, labels, everywhere)
+        return loss
+
+
 LOSSES: dict[str, Loss] = {
     "per_query": RegionalContrast(keys="per_query"),
     "shared": RegionalContrast(keys="shared"),
+    "bank": ContrastWithBank(),
     "plain": plain_contrast,
 }
 

@@ -1,13 +1,15 @@
-"""One ClassMix + ReCo step of the trainer against its floor, and the share of each of its phases.
+"""One step of the trainer, with ReCo, against its floor, and the share of each of its phases.
 
-    python benchmarks/step.py                the small network and the paper's
+    python benchmarks/step.py                ClassMix on the small network and the paper's
+    python benchmarks/step.py small vat cct  other methods (METHODS)
     python benchmarks/step.py small          MobileNetV2, decoder 128, 2 + 2 crops of 256 x 256
     python benchmarks/step.py paper          ResNet-101, decoder 256, 2 + 2 crops of 512 x 512
 
 The floor is what no implementation can avoid: the student forward and backward on 4 crops, both heads, and
-the teacher forward on 2. Floor and step take turns in one process. The step has everything that training has:
-loading, augmentation, pseudo-labels, mix, losses, contrast, optimiser, moving average. Memory is the peak of
-the resident set of a process of its own that does some steps. On a busy machine the ratio means little.
+what the method asks of its teacher for 2 of them: a forward pass, also a second one with its way back, or
+nothing. Floor and step take turns in one process. The step has everything that training has: loading,
+augmentation, pseudo-labels, mix, losses, contrast, optimiser, moving average. Memory is the peak of the
+resident set of a process of its own that does some steps. On a busy machine the ratio means little.
 """
 
 from __future__ import annotations
@@ -18,8 +20,10 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import fields
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import torch
@@ -28,8 +32,11 @@ from rich.console import Console
 from torch import Tensor
 
 from recoseg.config import load
+from recoseg.config.parse import members
+from recoseg.config.settings import RunConfig
 from recoseg.data.dataset import Dataset
 from recoseg.kept_memory import keep_freed_memory
+from recoseg.methods import METHODS as OURS
 from recoseg.runs.run_folder import RunFolder
 from recoseg.runs.start import build_trainer
 from recoseg.seeds import numpy_generator
@@ -48,8 +55,24 @@ SIZES = {
     ),
     "paper": (512, "--model.encoder resnet101 --model.decoder_width 256"),
 }
-METHOD = "--method mean_teacher --method.student_pass together"
+METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
+    **{name: (f"--method {name}", ()) for name in OURS},  # of those below alone, the floor has all passes
+    "classmix": ("--method mean_teacher", ("forward",)),
+    "mean_teacher": (
+        "--method mean_teacher --method.mix none --method.consistency probabilities",
+        ("forward",),
+    ),
+    "vat": ("--method vat", ("forward", "backward")),
+    "cct": ("--method cct", ()),
+}
+"""A name -> its settings, and the passes of its teacher: forward, or forward and backward to the image."""
 CONTRAST = "--contrast reco --contrast.keys shared"
+PASSES = {
+    "student_pass": "--method.student_pass=together",
+    "supervised_start": "--method.supervised_start=0",
+    "self_start": "--method.self_start=0",
+}
+"""Everything from the first step on, for the methods that have the setting."""
 TRAIN = "--train.labelled_per_step 2 --train.log_every 1000000 --augment.scale 1,1"
 
 
@@ -90,10 +113,13 @@ class Blocks(Dataset):
         return f"{self.side}"
 
 
-def new_trainer(size: str, folder: Path, *, contrast: bool) -> Trainer:
+def new_trainer(size: str, method: str, folder: Path, *, contrast: bool) -> Trainer:
     side, model = SIZES[size]
-    words = f"{model} {METHOD} {TRAIN} {CONTRAST if contrast else ''} --augment.crop {side}".split()
-    config, dataset = load(None, words), Blocks(side)
+    words = f"{model} {METHODS[method][0]} {TRAIN} {CONTRAST if contrast else ''}".split()
+    section = members(get_type_hints(RunConfig)["method"])[words[words.index("--method") + 1]]
+    names = {field.name for field in fields(section)}
+    words += [word for name, word in PASSES.items() if name in names]
+    config, dataset = load(None, [*words, "--augment.crop", str(side)]), Blocks(side)
     keys = dataset.keys("train")
     split = LabelSplit(tuple(keys[:4]), tuple(keys[4:]), "blocks", dataset.fingerprint(), "benchmark")
     trainer = build_trainer(config, dataset, split, folder=lambda: RunFolder(folder))
@@ -112,16 +138,20 @@ def steps(trainer: Trainer, log: RunLog) -> Iterator[None]:
         yield
 
 
-def floor_of(trainer: Trainer, side: int) -> Callable[[], None]:
-    """Student forward and backward on 4 crops, teacher forward on 2."""
+def floor_of(trainer: Trainer, side: int, teacher_passes: tuple[str, ...]) -> Callable[[], None]:
+    """Student forward and backward on 4 crops, and the passes of the teacher on 2."""
     student = trainer.method.student
     teacher = trainer.method.evaluation_model
     images = torch.rand(4, 3, side, side)
-    plain = teacher.inference()  # type: ignore[operator]
+    plain = teacher.inference().requires_grad_(False)  # type: ignore[operator]
 
     def run() -> None:
-        with torch.no_grad():
-            plain(images[:2])
+        if "forward" in teacher_passes:
+            with torch.no_grad():
+                plain(images[:2])
+        if "backward" in teacher_passes:
+            moved = images[:2].clone().requires_grad_()
+            torch.autograd.grad(plain(moved).logits.sum(), moved)
         output = student(images)
         outputs = [tensor for tensor in (output.logits, output.features) if tensor is not None]
         torch.autograd.backward(outputs, [torch.full_like(tensor, 1e-6) for tensor in outputs])
@@ -137,17 +167,22 @@ class Phases:
         self.seconds: dict[str, float] = defaultdict(float)
         self.is_on = False
         method: Any = trainer.method
+        teacher = getattr(method, "teacher", None)
         places: list[tuple[Any, str, str]] = [
-            (method.teacher, "pseudo_label", "teacher labels"),
-            (method, "view", "view: mix, colour, flip"),
+            (teacher, "logits", "teacher"),
+            (method, "perturbed", "direction"),
+            (getattr(method, "decoders", None), "forward", "auxiliary decoders"),
+            (method.view, "_altered", "view: mix, colour, flip"),
             (trainer, "weak_view", "colour of labelled crops"),
             (method.student, "forward", "student forward"),
             (method.contrast, "forward", "contrast forward"),
             (trainer.precision, "backward", "backward"),
             (trainer.precision, "update", "optimiser"),
-            (method.teacher, "update", "moving average"),
+            (teacher, "update", "moving average"),
         ]
         for owner, name, phase in places:
+            if not hasattr(owner, name):
+                continue
             object.__setattr__(owner, name, self.noted(getattr(owner, name), phase))
 
     def noted(self, function: Callable[..., Any], phase: str) -> Callable[..., Any]:
@@ -161,12 +196,13 @@ class Phases:
         return run
 
 
-def compare(size: str, rounds: int) -> None:
+def compare(size: str, method: str, rounds: int) -> None:
     side = SIZES[size][0]
     with tempfile.TemporaryDirectory() as folder:
-        trainer = new_trainer(size, Path(folder), contrast=True)
+        trainer = new_trainer(size, method, Path(folder), contrast=True)
         log = quiet_log(trainer)
-        floor, walk, phases = floor_of(trainer, side), steps(trainer, log), Phases(trainer)
+        floor = floor_of(trainer, side, METHODS[method][1])
+        walk, phases = steps(trainer, log), Phases(trainer)
         next(walk)
 
         def step() -> None:
@@ -177,7 +213,7 @@ def compare(size: str, rounds: int) -> None:
         seconds = side_by_side({"floor": floor, "step": step}, rounds=rounds)
     fastest = min(seconds["step"]) / min(seconds["floor"])
     print(
-        f"{size}: floor {milliseconds(seconds, 'floor'):.0f} ms, "
+        f"{size}, {method}: floor {milliseconds(seconds, 'floor'):.0f} ms, "
         f"step {milliseconds(seconds, 'step'):.0f} ms; "
         f"ratio {ratio(seconds, 'step', 'floor'):.3f}, of the fastest {fastest:.3f}"
     )
@@ -190,14 +226,14 @@ def quiet_log(trainer: Trainer) -> RunLog:
     return trainer.new_log(0, Console(quiet=True))
 
 
-def peak_megabytes(size: str, *, contrast: bool) -> float:
-    command = [sys.executable, __file__, "--peak", size, "reco" if contrast else "none"]
+def peak_megabytes(size: str, method: str, *, contrast: bool) -> float:
+    command = [sys.executable, __file__, "--peak", size, method, "reco" if contrast else "none"]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
-def print_peak(size: str, contrast: str) -> None:
+def print_peak(size: str, method: str, contrast: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        trainer = new_trainer(size, Path(folder), contrast=contrast == "reco")
+        trainer = new_trainer(size, method, Path(folder), contrast=contrast == "reco")
         walk = steps(trainer, quiet_log(trainer))
         for _ in range(3):
             next(walk)
@@ -213,10 +249,12 @@ def main(words: list[str]) -> None:
         return
     keep_freed_memory()  # as every command does; the floor gains by it as well
     print(f"{NUM_CLASSES} classes, {torch.get_num_threads()} threads")
-    for size in words or SIZES:
-        compare(size, rounds=4 if size == "paper" else 12)
-        alone, both = peak_megabytes(size, contrast=False), peak_megabytes(size, contrast=True)
-        print(f"  peak memory: ClassMix {alone:.0f} MB, + ReCo {both:.0f} MB, ratio {both / alone:.2f}")
+    methods = [word for word in words if word in METHODS] or ["classmix"]
+    sizes = [word for word in words if word not in METHODS] or list(SIZES)
+    for size, method in product(sizes, methods):
+        compare(size, method, rounds=4 if size == "paper" else 12)
+        alone, both = (peak_megabytes(size, method, contrast=contrast) for contrast in (False, True))
+        print(f"  peak memory: {method} {alone:.0f} MB, + ReCo {both:.0f} MB, ratio {both / alone:.2f}")
 
 
 if __name__ == "__main__":

@@ -28,6 +28,12 @@ def torch_generator(seed: int, purpose: str, *place: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed_for(seed, purpose, *place))
 
 
+def generator_on(device: torch.device, generator: torch.Generator) -> torch.Generator:
+    """A generator on that device, for many numbers, begun by one number of `generator`, a CPU one."""
+    seed = torch.randint(2**62, (), generator=generator)
+    return torch.Generator(device).manual_seed(int(seed))
+
+
 def permutation(count: int, seed: int, purpose: str, *place: int) -> list[int]:
     """0 to count - 1 in a random order that no version of NumPy changes: it rests on raw random bits only."""
     bits = np.random.PCG64(seed_for(seed, purpose, *place)).random_raw(count)

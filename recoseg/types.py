@@ -40,6 +40,12 @@ class ClassInfo:
     def __len__(self) -> int:
         return len(self.names)
 
+    @property
+    def background(self) -> int | None:
+        """The class of what is no object: the one of that name, if there is one."""
+        names = [name.strip().lower() for name in self.names]
+        return names.index("background") if "background" in names else None
+
 
 def require_same_classes(named: Sequence[tuple[str, ClassInfo]], *, remedy: str) -> None:
     """Of several runs, by name: the numbers of their classes must mean the same."""
@@ -74,6 +80,11 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    @property
+    def shown(self) -> Tensor:
+        """(B, H, W) bool: pixels of the image, not padding."""
+        return torch.ones_like(self.labels, dtype=torch.bool) if self.inside is None else self.inside
 
 
 @dataclass(frozen=True)
@@ -122,7 +133,8 @@ class StepOutput:
     """What one training step of a method produced.
 
     `parts` are logged as they are; `loss` is their weighted sum; `pixels` says, for each prediction the
-    step made, which label with which confidence its pixels should have: the contrast reads that.
+    step made, which label with which confidence its pixels should have, those of the labelled images first:
+    the contrast reads that.
     """
 
     loss: Tensor  # scalar

@@ -10,18 +10,14 @@ from typing import get_type_hints
 import pytest
 
 from recoseg.config import load
-from recoseg.config.method_settings import ContrastSettings
+from recoseg.config.contrast_settings import ContrastSettings
 from recoseg.config.parse import members
 from recoseg.config.settings import RunConfig
 from recoseg.data import DATASETS
-from recoseg.losses.regional_contrast import RegionalContrast
-from recoseg.methods.mean_teacher import MeanTeacher
-from recoseg.methods.parts.contrast import ContrastTerm
-from recoseg.methods.s4gan import S4GAN
-from recoseg.methods.supervised import Supervised
+from recoseg.losses.regional_contrast import FeatureBank, RegionalContrast
+from recoseg.methods import METHODS, ContrastTerm
 from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
 
-METHODS = {"supervised": Supervised, "mean_teacher": MeanTeacher, "s4gan": S4GAN}
 CONFIGS = sorted((Path(__file__).parents[1] / "configs").glob("*.yaml"))
 
 
@@ -38,13 +34,16 @@ def test_there_are_shipped_configs() -> None:
     assert {"demo", "own_images", "scenes"} <= {path.stem for path in CONFIGS}
 
 
-TO_BUILDERS = {"mix"}
-"""Settings of which a builder makes an object that the class takes: `mix` becomes a part of the view."""
+TO_BUILDERS = {"mix", "cutmix"}
+"""Settings of which a builder makes an object that the class takes: both become a part of its views."""
 
 OF_THE_DATA = {"class_weights"}
 """Keywords that are no setting: a builder finds them in the data."""
 
-AUTOMATIC = {"decay": 0.99, "supervised_start": 0, "ramp": 0}
+AUTOMATIC = {
+    "decay": 0.99, "unimatch_v2.decay": 0.996, "supervised_start": 0, "ramp": 0, "consistency_weight": 1.0,
+    "self_start": 0,
+}  # fmt: skip
 """Settings that are none, and follow from the iterations of a run: what a class that knows of no run has."""
 
 
@@ -56,6 +55,7 @@ def keyword_defaults(constructor) -> dict[str, object]:
 @pytest.mark.parametrize(("section", "table"), [("data", DATASETS), ("method", METHODS)])
 def test_settings_are_the_keywords_of_the_class_with_the_same_defaults(section, table) -> None:
     options = members(get_type_hints(RunConfig)[section])
+    options.pop("factory", None)  # of somebody's own
     assert set(options) == set(table)
     for name, option in options.items():
         known = keyword_defaults(table[name])
@@ -64,7 +64,8 @@ def test_settings_are_the_keywords_of_the_class_with_the_same_defaults(section, 
         assert set(settings) == set(known), name
         for setting, default in settings.items():
             if known[setting] is not inspect.Parameter.empty:
-                alone = AUTOMATIC.get(setting, default) if default is None else default
+                found = AUTOMATIC.get(f"{name}.{setting}", AUTOMATIC.get(setting, default))
+                alone = found if default is None else default
                 assert alone == known[setting], (name, setting)
 
 
@@ -78,9 +79,20 @@ def test_the_networks_settings_are_its_keywords_too() -> None:
 
 def test_the_contrasts_settings_are_the_keywords_of_loss_and_term() -> None:
     known = keyword_defaults(RegionalContrast) | keyword_defaults(ContrastTerm)
-    del known["contrast"]
+    for name in ("contrast", "bank_fill", "bank_above", "ignore_index"):
+        del known[name]
     settings = {f.name: f.default for f in fields(ContrastSettings) if f.name != "name"}
     assert settings.pop("feature_channels") == 256  # the network's; the paper's dimension m
     assert settings.pop("ramp") is None
     assert known.pop("ramp") == AUTOMATIC["ramp"]
     assert settings == known
+
+
+@pytest.mark.parametrize("name", ["labelled", "confident", "teacher"])
+def test_a_feature_banks_settings_are_its_keywords(name: str) -> None:
+    option = members(get_type_hints(ContrastSettings)["bank"])[name]
+    settings = {f.name: f.default for f in fields(option) if f.name not in ("name", "above")}
+    assert settings.pop("warm_up") is None
+    assert settings == {
+        key: value for key, value in keyword_defaults(FeatureBank).items() if key != "warm_up"
+    }

@@ -116,3 +116,16 @@ def test_a_detached_step_keeps_its_numbers_and_nothing_to_go_back_through() -> N
     assert not output.loss.requires_grad
     assert output.parts["supervised"].item() == 1
     assert output.pixels == ()
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (("background", "cat"), 0),
+        (("cat", "Background"), 1),
+        (("road", "sky"), None),
+        (("backgrounds",), None),
+    ],
+)
+def test_the_background_is_the_class_of_that_name(names, expected) -> None:
+    assert ClassInfo(names, ((0, 0, 0),) * len(names)).background == expected

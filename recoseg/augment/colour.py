@@ -1,4 +1,4 @@
-"""Changes of colour of a whole batch at once, with random strengths for each image: jitter, Gaussian blur."""
+"""Changes of colour of a whole batch at once, random for each image: jitter, greyscale, Gaussian blur."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ColourChange = Callable[[Tensor, torch.Generator], Tensor]
 _LUMA = (0.299, 0.587, 0.114)
 # RGB -> luma and two chroma axes (YIQ); a rotation of the chroma plane turns the hue.
 YIQ = ((0.299, 0.587, 0.114), (0.596, -0.274, -0.322), (0.211, -0.523, 0.312))
-_BLUR_RADIUS = 4  # 3.5 standard deviations of the strongest blur
+_LEAST_RADIUS = 4  # of a blur, 3.5 standard deviations of the paper's strongest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +74,22 @@ def hue_matrices(angle: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Greyscale:
+    """Takes all colour out of some images."""
+
+    probability: float = 0.2
+
+    def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
+        """(B, 3, H, W) -> the same."""
+        chosen = torch.rand(len(images), generator=generator) < self.probability
+        if not chosen.any():
+            return images
+        grey = torch.einsum("bchw,c->bhw", images, images.new_tensor(_LUMA))[:, None]  # (B, 1, H, W)
+        chosen = chosen.to(images.device, non_blocking=True)[:, None, None, None]
+        return torch.where(chosen, grey, images)
+
+
+@dataclass(frozen=True, kw_only=True)
 class GaussianBlur:
     """Blur with a random width for each image."""
 
@@ -88,7 +104,8 @@ class GaussianBlur:
         if len(chosen) == 0:
             return images
         sigma = self.sigma[0] + (self.sigma[1] - self.sigma[0]) * uniform[0, chosen]
-        kernels = gaussian_kernels(sigma).to(images.device, images.dtype)  # (chosen, taps)
+        radius = max(_LEAST_RADIUS, round(3.5 * self.sigma[1]))
+        kernels = gaussian_kernels(sigma, radius).to(images.device, images.dtype)  # (chosen, taps)
         kernels = kernels.repeat_interleave(channels, 0)  # (chosen * 3, taps)
         chosen = chosen.to(images.device)
         planes = images[chosen].flatten(0, 1)  # (chosen * 3, H, W)
@@ -96,9 +113,9 @@ class GaussianBlur:
         return images.index_copy(0, chosen, blurred.view(-1, channels, height, width))
 
 
-def gaussian_kernels(sigma: Tensor) -> Tensor:
-    """(N,) -> (N, 2 * BLUR_RADIUS + 1), each summing to 1."""
-    place = torch.arange(-_BLUR_RADIUS, _BLUR_RADIUS + 1, dtype=sigma.dtype)
+def gaussian_kernels(sigma: Tensor, radius: int) -> Tensor:
+    """(N,) -> (N, 2 * radius + 1), each summing to 1."""
+    place = torch.arange(-radius, radius + 1, dtype=sigma.dtype)
     weights = torch.exp(-0.5 * (place / sigma[:, None]) ** 2)
     return weights / weights.sum(1, keepdim=True)
 
@@ -109,7 +126,7 @@ def _blurred_along(side: int, planes: Tensor, kernels: Tensor) -> Tensor:
     A sum of shifted copies: on a CPU faster than a convolution of so few channels.
     """
     size = planes.shape[side]
-    margin = (_BLUR_RADIUS, _BLUR_RADIUS)
+    margin = (kernels.shape[1] // 2,) * 2
     padded = F.pad(planes[None], (*margin, 0, 0) if side == 2 else (0, 0, *margin), mode="replicate")[0]
     result = torch.zeros_like(planes)
     for tap, weights in enumerate(kernels[:, :, None, None].unbind(1)):  # each (N, 1, 1)

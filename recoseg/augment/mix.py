@@ -20,6 +20,8 @@ Mix = Callable[[Tensor, PseudoLabels, torch.Generator], tuple[Tensor, PseudoLabe
 MEAN_COLOUR = (0.485, 0.456, 0.406)
 """ImageNet's mean, which the networks' normalisation turns into 0: a hole that says nothing."""
 
+_LEAST_AREA, _MOST_AREA, _ASPECT = 0.02, 0.4, 0.3  # of a small box
+
 
 def no_mix(images: Tensor, pseudo: PseudoLabels, generator: torch.Generator) -> tuple[Tensor, PseudoLabels]:
     """Leaves everything as it is."""
@@ -71,6 +73,26 @@ def random_boxes(images: Tensor, generator: torch.Generator) -> Tensor:
     top = (uniform[1] * (height - box_height + 1)).long()
     left = (uniform[2] * (width - box_width + 1)).long()
     in_rows = within(top, top + box_height, height).to(images.device, non_blocking=True)
+    in_columns = within(left, left + box_width, width).to(images.device, non_blocking=True)
+    return in_rows[:, :, None] & in_columns[:, None]
+
+
+def random_small_boxes(images: Tensor, generator: torch.Generator, *, probability: float = 0.5) -> Tensor:
+    """(B, H, W) bool, true inside a box of 2 to 40 % of the area; no box at all in some of the images.
+
+    FixMatch's and UniMatch's: height / width lies between 0.3 and 3.3, as far as such a box fits, at a random
+    place.
+    """
+    count, _, height, width = images.shape
+    uniform = torch.rand(5, count, 1, generator=generator, dtype=torch.float64)
+    area = (_LEAST_AREA + (_MOST_AREA - _LEAST_AREA) * uniform[0]) * height * width  # (B, 1)
+    aspect = _ASPECT + (1 / _ASPECT - _ASPECT) * uniform[1]
+    box_height = (area * aspect).sqrt().maximum(area / width).round().clamp(1, height).long()
+    box_width = (area / box_height).round().clamp(1, width).long()
+    top = (uniform[2] * (height - box_height + 1)).long()
+    left = (uniform[3] * (width - box_width + 1)).long()
+    in_rows = within(top, top + box_height, height) & (uniform[4] < probability)
+    in_rows = in_rows.to(images.device, non_blocking=True)
     in_columns = within(left, left + box_width, width).to(images.device, non_blocking=True)
     return in_rows[:, :, None] & in_columns[:, None]
 

@@ -15,9 +15,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from recoseg.augment.colour import PAPERS_COLOURS, ColourChange, changed
-from recoseg.augment.mix import OF_TWO_IMAGES, Mix, classmix
+from recoseg.augment.mix import OF_TWO_IMAGES, Mix, classmix, no_mix
 from recoseg.errors import UserError
-from recoseg.types import IGNORE, PseudoLabels
+from recoseg.types import IGNORE, Batch, PseudoLabels
 
 
 class StrongView:
@@ -42,6 +42,19 @@ class StrongView:
     def least_images(self) -> int:
         """How many it needs at once to do what its mix says."""
         return 2 if self.mix in OF_TWO_IMAGES else 1
+
+    def in_place(self) -> StrongView:
+        """Its changes of colour alone: nothing is scaled, mixed or mirrored, soft answers stay put."""
+        return StrongView(mix=no_mix, colours=self.colours, flip=0.0)
+
+    def of_batch(self, unlabelled: Batch, generator: torch.Generator) -> Batch:
+        """The same of images that nobody has labelled yet: known labels and padding move with them."""
+        nothing = PseudoLabels(
+            torch.zeros_like(unlabelled.labels), torch.zeros_like(unlabelled.images[:, 0])
+        ).within(unlabelled.inside)
+        images, seen = self(unlabelled.images, nothing, unlabelled.labels, generator)
+        known = seen.labels.where(seen.confidence == 1, IGNORE)
+        return replace(unlabelled, images=images, labels=known, inside=seen.labels != IGNORE)
 
     def __call__(
         self, images: Tensor, pseudo: PseudoLabels, known: Tensor | None, generator: torch.Generator

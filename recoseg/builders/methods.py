@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from recoseg.augment.colour import ColourChange, ColourJitter, GaussianBlur
+from recoseg.augment.colour import ColourChange, ColourJitter, GaussianBlur, Greyscale
 from recoseg.augment.crop import RandomCrop
 from recoseg.augment.mix import MIXES
 from recoseg.augment.strong import StrongView
 from recoseg.augment.weak import WeakView
+from recoseg.augment.weak_to_strong import STRONG_BLUR, STRONG_JITTER, WeakToStrong
 from recoseg.builders import keywords
 from recoseg.builders.models import build_starting_model
 from recoseg.builders.training import build_optimiser
-from recoseg.config.method_settings import ContrastSettings, FactoryMethod
+from recoseg.config.contrast_settings import ContrastSettings
+from recoseg.config.method_settings import FactoryMethod
 from recoseg.config.settings import RunConfig
 from recoseg.config.train_settings import AugmentSettings
 from recoseg.errors import UserError
-from recoseg.losses.regional_contrast import RegionalContrast
+from recoseg.losses.regional_contrast import FeatureBank, RegionalContrast
 from recoseg.methods import METHODS, ContrastTerm, Method, MethodParts
 from recoseg.own_code import answer_of
 from recoseg.seeds import seed_for
+from recoseg.training.early_end import machine_bytes
 
 _OWN_OF_TERM = ("weight", "trust_above", "own_label_above", "ramp")
 
@@ -33,6 +37,13 @@ COLOURS: list[Callable[[AugmentSettings], ColourChange]] = [
     lambda augment: GaussianBlur(probability=augment.blur),
 ]
 """Changes of colour, in the order in which they are made, of labelled and unlabelled images alike."""
+
+STRONG_COLOURS: list[Callable[[AugmentSettings], ColourChange]] = [
+    lambda augment: replace(STRONG_JITTER, probability=augment.jitter, strength=augment.jitter_strength),
+    lambda augment: Greyscale(),
+    lambda augment: replace(STRONG_BLUR, probability=augment.blur),
+]
+"""Those of the strong views of FixMatch and its heirs."""
 
 
 def build_weak_view(augment: AugmentSettings, *, sparse: bool, class_weights: Tensor | None) -> WeakView:
@@ -54,23 +65,40 @@ def build_strong_view(augment: AugmentSettings, mix: str) -> StrongView:
     return StrongView(scale=augment.scale, mix=MIXES[mix], colours=colours, flip=augment.flip)
 
 
+def build_weak_to_strong(augment: AugmentSettings, cutmix: float) -> WeakToStrong:
+    """What FixMatch and its heirs see of unlabelled images."""
+    colours = [build(augment) for build in STRONG_COLOURS]
+    return WeakToStrong(scale=augment.scale, flip=augment.flip, colours=colours, cutmix=cutmix)
+
+
 def build_method(
     config: RunConfig,
     student: nn.Module,
     num_classes: int,
     *,
+    background: int | None = None,
     class_weights: Tensor | None = None,
     resumed: bool = False,
 ) -> Method:
-    """`resumed` where a saved state will be put into it: then no weights need to be read."""
+    """`background` is the class of what is no object, if there is one.
+
+    `resumed` where a saved state will be put into it: then no weights need to be read.
+    """
+
+    def another_network(num_outputs: int = num_classes) -> nn.Module:
+        section, seed = config.model, seed_for(config.train.seed, "second network")
+        if num_outputs != num_classes and section.weights is not None:
+            section = replace(section, reinitialise=True)  # its classifier fits no weights file
+        return build_starting_model(section, num_outputs, seed=seed, resumed=resumed)[0]
+
     parts = MethodParts(
         num_classes=num_classes,
         strong_view=partial(build_strong_view, config.augment),
+        weak_to_strong=partial(build_weak_to_strong, config.augment),
         iterations=config.train.iterations,
-        another_network=lambda: build_starting_model(
-            config.model, num_classes, seed=seed_for(config.train.seed, "second network"), resumed=resumed
-        )[0],
+        another_network=another_network,
         optimiser=partial(build_optimiser, config.optimiser),
+        background=background,
     )
     with torch.random.fork_rng(devices=[]):  # for methods with networks of their own
         torch.manual_seed(seed_for(config.train.seed, "discriminator"))
@@ -80,7 +108,18 @@ def build_method(
         else:
             settings = {**keywords(config.method), "class_weights": class_weights}
             method = METHODS[config.method.name].build(student, parts, **settings)
-    method.contrast = build_contrast(config.contrast)
+    method.contrast = build_contrast(config.contrast, num_classes, parts_per_step=config.train.accumulate)
+    bank = config.contrast and config.contrast.bank
+    if bank and bank.warm_up is not None and bank.warm_up >= config.train.iterations:
+        raise UserError(
+            f"contrast.bank.warm_up: {bank.warm_up} steps last to the end of the run, and no key comes from "
+            f"the bank; give fewer than train.iterations, {config.train.iterations}"
+        )
+    if method.contrast and method.contrast.by_teacher and method.evaluation_model is method.student:
+        raise UserError(
+            f"contrast.bank teacher: {config.method.name} has no moving average that could fill it; take "
+            "mean_teacher, give method.average if it has that, or take contrast.bank labelled"
+        )
     return method
 
 
@@ -95,10 +134,25 @@ def _method_from_factory(factory: str, student: nn.Module, parts: MethodParts) -
     return method
 
 
-def build_contrast(section: ContrastSettings | None) -> ContrastTerm | None:
+def build_contrast(
+    section: ContrastSettings | None, num_classes: int, *, parts_per_step: int = 1
+) -> ContrastTerm | None:
+    """`parts_per_step`: how often a feature bank is filled in a step."""
     if section is None:
         return None
     settings = keywords(section)
-    del settings["feature_channels"]  # a matter of the network
+    channels, bank = settings.pop("feature_channels"), settings.pop("bank")
     own: dict[str, Any] = {name: settings.pop(name) for name in _OWN_OF_TERM}
-    return ContrastTerm(contrast=RegionalContrast(**settings), **own)
+    if bank is None:
+        return ContrastTerm(contrast=RegionalContrast(**settings), **own)
+    of_bank = {**keywords(bank), "warm_up": (bank.warm_up or 0) * parts_per_step}
+    above = of_bank.pop("above", 0.0)
+    needed, there = 4 * num_classes * bank.size * channels, machine_bytes()
+    if needed > there:
+        raise UserError(
+            f"contrast.bank.size: {bank.size:,} features of each of {num_classes} classes take "
+            f"{needed / 1e9:,.1f} GB, and this machine has {there / 1e9:,.1f}; take fewer, or fewer channels "
+            "(contrast.feature_channels)"
+        )
+    contrast = RegionalContrast(**settings, bank=FeatureBank(num_classes, channels, **of_bank))
+    return ContrastTerm(contrast=contrast, bank_fill=bank.name, bank_above=above, **own)

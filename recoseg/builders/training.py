@@ -157,10 +157,15 @@ def _refuse_another_method(config: RunConfig, batches: StepBatches, built: Metho
         )
     shares = batches.parts * batches.world
     if built.least_unlabelled > 1 and batches.unlabelled_per_step == shares:
+        mix = getattr(method, "mix", None)
+        joins, or_else = (
+            (f"method.mix {mix}", "take another mix")
+            if mix
+            else (f"method {method.name}", "set method.cutmix to 0")
+        )
         raise UserError(
-            f"method.mix {getattr(method, 'mix', '')} joins two unlabelled images, and every process and "
-            f"part of a step has one alone: raise train.unlabelled_per_step from {shares} to {2 * shares}, "
-            "or take another mix"
+            f"{joins} joins two unlabelled images, and every process and part of a step has one alone: raise "
+            f"train.unlabelled_per_step from {shares} to {2 * shares}, or {or_else}"
         )
 
 

@@ -10,11 +10,13 @@ import argparse
 import json
 import textwrap
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recoseg.cli.arguments import add_workers, require_workers
 from recoseg.cli.data_tables import show_problems
+from recoseg.errors import UserError
 from recoseg.text import percent_of_pixels, printable
 
 if TYPE_CHECKING:
@@ -55,9 +57,17 @@ def checked(name: str, root: str, num_workers: int, progress: Callable[[int, int
     """A folder dataset is checked as it lies there; others once their adapter has found their files."""
     from recoseg.cli.arguments import open_dataset
     from recoseg.data.dataset_check import check_dataset, check_folder
+    from recoseg.exchange.detection import foreign_labels
 
     if name == "folder":
-        return check_folder(Path(root), num_workers=num_workers, progress=progress)
+        foreign = foreign_labels(Path(root))
+        try:
+            report = check_folder(Path(root), num_workers=num_workers, progress=progress)
+        except UserError as error:
+            if foreign:
+                raise UserError(f"{foreign[0]} ({error})") from None
+            raise
+        return replace(report, problems=(*foreign, *report.problems))
     return check_dataset(open_dataset(name, root), num_workers=num_workers, progress=progress)
 
 

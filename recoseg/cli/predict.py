@@ -47,7 +47,7 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (__doc__ or "").partition("\n\n")[2]
-    parser.add_argument("run_folder", metavar="RUN", help="a run folder")
+    parser.add_argument("run_folder", metavar="RUN", help="a run folder, or hf://USER/NAME")
     parser.add_argument("images", metavar="IMAGES", nargs="+", help="files, folders, patterns")
     parser.add_argument("-o", "--out", metavar="OUT", required=True, help="the folder for the results")
     parser.add_argument("--confidence", action="store_true", help="write how sure the network is")
@@ -94,6 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
     from recoseg.files import digest
     from recoseg.predict.image_list import find_images
     from recoseg.predict.output_folder import OutputFolder
+    from recoseg.runs.hub import local_folder
     from recoseg.runs.run import load, weights_file
     from recoseg.runs.run_folder import RunFolder
 
@@ -104,8 +105,9 @@ def run(arguments: argparse.Namespace) -> int:
         probabilities=arguments.probabilities,
     )
     images = find_images(arguments.images, out=output.path)
+    folder = local_folder(arguments.run_folder)
     predictor = load(
-        arguments.run_folder,
+        folder,
         weights=arguments.weights,
         device=arguments.device,
         window=arguments.window,
@@ -115,7 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
         trust=arguments.trust,
     )
     made_by = {
-        "weights": digest(weights_file(RunFolder.open(Path(arguments.run_folder)), arguments.weights)),
+        "weights": digest(weights_file(RunFolder.open(folder), arguments.weights)),
         "looks": predictor.protocol.name(len(predictor.classes)),
     }
     todo = output.prepare(

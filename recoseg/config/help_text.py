@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Collection, Iterator
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from recoseg.config.parse import members
@@ -28,13 +28,22 @@ def describe_settings(sections: Collection[str] = SECTIONS, width: int = 80) -> 
         for name, option in options.items():
             lines += ["", *textwrap.wrap(f"{section.name} {name}: {option.__doc__}", width)]
             lines += _describe_section(option, section.name, width)
+            lines += _describe_sections_below(option, section.name, width)
     return "\n".join(lines).strip()
+
+
+def _describe_sections_below(kind: Any, path: str, width: int) -> Iterator[str]:
+    """Of the settings that are sections themselves: what each may be."""
+    for field, hint in get_type_hints(kind).items():
+        for name, option in members(hint).items():
+            yield from ("", *textwrap.wrap(f"{path}.{field} {name}: {option.__doc__}", width))
+            yield from _describe_section(option, f"{path}.{field}", width)
 
 
 def _describe_section(kind: Any, path: str, width: int) -> Iterator[str]:
     hints = get_type_hints(kind)
     for f in fields(kind):
-        if f.name == "name" or is_dataclass(f.type):
+        if f.name == "name" or members(hints[f.name]):
             continue
         default = "required" if f.default is MISSING else f"default {show(f.default)}"
         yield f"  --{path}.{f.name}"

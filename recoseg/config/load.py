@@ -10,6 +10,7 @@ from typing import Any, get_type_hints
 
 import yaml
 
+from recoseg.config.contrast_settings import ContrastSettings
 from recoseg.config.parse import NONE_WORDS, is_nothing, members, parse, section_mapping
 from recoseg.config.settings import RunConfig, filled
 from recoseg.errors import UsageError, UserError
@@ -19,6 +20,10 @@ from recoseg.text import did_you_mean, shortened
 PACKAGE = Path(__file__).resolve().parents[1]
 SHIPPED = [PACKAGE / "configs", PACKAGE.parent / "configs"]
 """Where shipped configs lie: inside an installed package, or beside it in a checkout."""
+
+
+_SECTIONS = {**get_type_hints(RunConfig), "bank": get_type_hints(ContrastSettings)["bank"]}
+"""Sections by name, wherever they are -> what they may be."""
 
 
 def load(path: str | Path | None = None, overrides: Sequence[str] = ()) -> RunConfig:
@@ -134,9 +139,9 @@ def nested(keys: Sequence[str], value: object) -> dict[str, object]:
 
 def _as_section(name: str, value: object) -> object:
     """`data: cityscapes` is short for its name, `data: my/images` for a folder dataset's root."""
-    if not isinstance(value, str) or name not in get_type_hints(RunConfig):
+    if not isinstance(value, str) or name not in _SECTIONS:
         return value
-    names = members(get_type_hints(RunConfig)[name])
+    names = members(_SECTIONS[name])
     if name == "data" and value not in names:
         if os.path.exists(value) or "/" in value:  # noqa: PTH110 (whatever was given)
             return {"name": "folder", "root": value}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from recoseg.config.contrast_settings import ContrastSettings
 from recoseg.config.data_settings import (
     CamVidData,
     CityscapesData,
@@ -18,13 +19,7 @@ from recoseg.config.data_settings import (
     ScenesData,
     SunRGBDData,
 )
-from recoseg.config.method_settings import (
-    ContrastSettings,
-    FactoryMethod,
-    MeanTeacherMethod,
-    S4GANMethod,
-    SupervisedMethod,
-)
+from recoseg.config.method_settings import MethodSettings, SupervisedMethod
 from recoseg.config.model_settings import (
     DeepLabV2Model,
     DeepLabV3PlusModel,
@@ -47,15 +42,14 @@ class RunConfig:
     model: DeepLabV3PlusModel | DeepLabV2Model | TransformersModel | FactoryModel = field(
         default_factory=DeepLabV3PlusModel
     )
-    method: SupervisedMethod | MeanTeacherMethod | S4GANMethod | FactoryMethod = field(
-        default_factory=SupervisedMethod
-    )
+    method: MethodSettings = field(default_factory=SupervisedMethod)
     contrast: ContrastSettings | None = None
     optimiser: SGDOptimiser | AdamWOptimiser = field(default_factory=SGDOptimiser)
     train: TrainSettings = field(default_factory=TrainSettings)
 
 
 DECAY = 0.99  # the paper's, of the moving average
+OWN_DECAYS = {"unimatch_v2": 0.996}  # of methods whose authors have another
 PAPERS_MAP = 20  # cells to a side of the encoder's output: crops of 321 pixels at output stride 16
 PAPERS_RATES = (6, 12, 18)  # at output stride 16
 
@@ -68,17 +62,31 @@ def filled(config: RunConfig) -> RunConfig:
     iterations = config.train.iterations
     # An average over the last hundred steps, or over the last 25th of a shorter run.
     method = {
-        "decay": max(0.0, min(DECAY, 1 - 25 / iterations)),
+        "decay": max(0.0, min(OWN_DECAYS.get(config.method.name, DECAY), 1 - 25 / iterations)),
         "supervised_start": iterations // 5,
         "ramp": iterations // 10,
+        "consistency_weight": 1.0,
+        "store_every": max(1, iterations // 16),
+        "self_start": iterations // 4,
     }
+    of_its_own = {"gct": {"ramp": iterations * 3 // 20}, "ecs": {"supervised_start": iterations // 10}}
+    method |= of_its_own.get(config.method.name, {})
+    if getattr(config.method, "consistency", None) == "probabilities":
+        method |= {"supervised_start": 0, "ramp": iterations * 15 // 100, "consistency_weight": 100.0}
     config = replace(config, method=where_none(config.method, method))
     if config.contrast is not None:
-        config = replace(config, contrast=where_none(config.contrast, {"ramp": iterations // 10}))
+        config = replace(config, contrast=_filled_contrast(config.contrast, iterations))
     if isinstance(config.model, DeepLabV3PlusModel) and config.model.rates == "fit":
         rates = fitting_rates(config.augment.crop, config.model.output_stride)
         config = replace(config, model=replace(config.model, rates=",".join(map(str, rates))))
     return config
+
+
+def _filled_contrast(contrast: ContrastSettings, iterations: int) -> ContrastSettings:
+    if contrast.bank is not None:
+        contrast = replace(contrast, bank=where_none(contrast.bank, {"warm_up": iterations // 40}))
+    filled: ContrastSettings = where_none(contrast, {"ramp": iterations // 10})
+    return filled
 
 
 def where_none(section: Any, values: dict[str, float]) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 from torch import Tensor
 
 from recoseg.data.problem import FileError
@@ -119,6 +119,24 @@ def num_pixels(path: Path) -> int:
     """By the file's header; a `FileError` if it has none, or more than may be read."""
     with _trouble_named(path, Exception), _recognised(path) as image:
         return image.width * image.height
+
+
+def stored_size(path: Path) -> tuple[tuple[int, int], int]:
+    """(height, width) as the file's header has it, and the EXIF orientation, 1 (upright) to 8."""
+    with _trouble_named(path, Exception), _recognised(path) as image:
+        size = (image.height, image.width)
+        if image.format == "PNG" and not any(mark in path.read_bytes() for mark in _EXIF_MARKS):
+            return size, 1  # Pillow would decode all of it to look for EXIF data at its end
+        try:
+            orientation = image.getexif().get(ExifTags.Base.Orientation, 1)
+        except MemoryError:
+            raise
+        except Exception:  # garbled, as above
+            orientation = 1
+        return size, orientation if orientation in range(1, 9) else 1
+
+
+_EXIF_MARKS = (b"eXIf", b"Raw profile type", b"Orientation")
 
 
 def _recognised(path: Path) -> Image.Image:

@@ -36,7 +36,7 @@ def root_inverse_frequency(counts: Tensor) -> Tensor:
 
 
 def confident_cross_entropy(
-    logits: Tensor, pseudo: PseudoLabels, *, trust_above: float, pixel_above: float = 0.0
+    logits: Tensor, pseudo: PseudoLabels, *, trust_above: float, pixel_above: float | Tensor = 0.0
 ) -> Tensor:
     """Mean over the labelled pixels, each weighted by eta: how sure the teacher is of its image.
 

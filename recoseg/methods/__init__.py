@@ -1,16 +1,57 @@
 """Methods of training, one file each, by their names in `METHODS`."""
 
+from recoseg.methods.advsemseg import AdvSemSeg
+from recoseg.methods.cct import CCT
+from recoseg.methods.dmt import DMT
+from recoseg.methods.ecs import ECS
+from recoseg.methods.fixmatch import FixMatch
+from recoseg.methods.gct import GCT
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method, MethodParts
 from recoseg.methods.parts.contrast import ContrastTerm
+from recoseg.methods.prevmatch import PrevMatch
+from recoseg.methods.pseudoseg import PseudoSeg
 from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
+from recoseg.methods.unimatch import UniMatch
+from recoseg.methods.unimatch_v2 import UniMatchV2
+from recoseg.methods.vat import VAT
 
 METHODS: dict[str, type[Method]] = {
     "supervised": Supervised,
     "mean_teacher": MeanTeacher,
     "s4gan": S4GAN,
+    "vat": VAT,
+    "cct": CCT,
+    "fixmatch": FixMatch,
+    "unimatch": UniMatch,
+    "unimatch_v2": UniMatchV2,
+    "prevmatch": PrevMatch,
+    "advsemseg": AdvSemSeg,
+    "gct": GCT,
+    "ecs": ECS,
+    "pseudoseg": PseudoSeg,
+    "dmt": DMT,
 }
 """`method.name` -> what it stands for; its settings are in `config/method_settings.py`."""
 
-__all__ = ["METHODS", "S4GAN", "ContrastTerm", "MeanTeacher", "Method", "MethodParts", "Supervised"]
+__all__ = [
+    "CCT",
+    "DMT",
+    "ECS",
+    "GCT",
+    "METHODS",
+    "S4GAN",
+    "VAT",
+    "AdvSemSeg",
+    "ContrastTerm",
+    "FixMatch",
+    "MeanTeacher",
+    "Method",
+    "MethodParts",
+    "PrevMatch",
+    "PseudoSeg",
+    "Supervised",
+    "UniMatch",
+    "UniMatchV2",
+]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -12,6 +12,8 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from recoseg.augment.strong import StrongView
+from recoseg.augment.weak_to_strong import WeakToStrong
+from recoseg.errors import UserError
 from recoseg.losses.cross_entropy import pixel_cross_entropy
 from recoseg.methods.parts.contrast import ContrastTerm
 from recoseg.types import Batch, ModelOutput, PseudoLabels, StepOutput
@@ -23,9 +25,12 @@ class MethodParts:
 
     num_classes: int
     strong_view: Callable[[str], StrongView]  # by the name of a mix
+    weak_to_strong: Callable[[float], WeakToStrong]  # by the probability of CutMix
     iterations: int  # of the whole run
-    another_network: Callable[[], nn.Module]  # like the student, of other first weights, without features
+    another_network: Callable[..., nn.Module]  # like the student, of other first weights, without features;
+    # given a number of outputs, with a fresh classifier of so many
     optimiser: Callable[[nn.Module], Optimizer]  # like the student's, for a network of the method's own
+    background: int | None  # the class of what is no object, if there is one
 
 
 class Method(nn.Module, ABC):
@@ -36,6 +41,7 @@ class Method(nn.Module, ABC):
     """
 
     needs_unlabelled = False
+    notes: Sequence[str] = ()  # what a person should know before a run, a line each
     class_weights: Tensor | None
 
     def __init__(self, student: nn.Module, *, class_weights: Tensor | None = None) -> None:
@@ -69,7 +75,14 @@ class Method(nn.Module, ABC):
         """`draws`, a generator on the device, is for the contrast; `with_stats` asks for stats of it."""
         output = self.step(labelled, unlabelled, iteration=iteration, generator=generator)
         if self.contrast is not None:
-            output = self.contrast(output, draws, iteration=iteration, with_stats=with_stats)
+            output = self.contrast(
+                output,
+                draws,
+                iteration=iteration,
+                with_stats=with_stats,
+                labelled=labelled,
+                teacher=self.evaluation_model,
+            )
         return output
 
     def supervised_loss(self, output: ModelOutput, labelled: Batch) -> Tensor:
@@ -103,3 +116,12 @@ class Method(nn.Module, ABC):
     def evaluation_model(self) -> nn.Module:
         """The network that is evaluated, saved and used afterwards."""
         return self.student
+
+
+def require_whole_labels(labelled: Batch, method: str) -> None:
+    """For a method that looks at whole masks: refuse images of which single pixels are labelled."""
+    if labelled.sparse:
+        raise UserError(
+            f"{method} needs fully labelled images, and this split has single labelled pixels: "
+            "take mean_teacher, or a split of whole images"
+        )

@@ -16,9 +16,10 @@ from torch.optim import Adam, Optimizer
 from recoseg.augment.strong import StrongView
 from recoseg.errors import UserError
 from recoseg.losses.cross_entropy import pixel_cross_entropy
-from recoseg.methods.method import MethodParts
-from recoseg.methods.parts.discriminator import Discriminator, Judgement
+from recoseg.methods.method import MethodParts, require_whole_labels
+from recoseg.methods.parts.discriminator import Discriminator, Judgement, class_maps
 from recoseg.methods.parts.ramp import Ramp
+from recoseg.methods.parts.second_networks import untouched, without_learning
 from recoseg.methods.supervised import Supervised
 from recoseg.models.layers import resize
 from recoseg.types import IGNORE, Batch, PseudoLabels, StepOutput
@@ -78,14 +79,10 @@ class S4GAN(Supervised):
     def step(
         self, labelled: Batch, unlabelled: Batch | None, *, iteration: int, generator: torch.Generator
     ) -> StepOutput:
-        if labelled.sparse:
-            raise UserError(
-                "s4gan needs fully labelled images, and this split has single labelled pixels: "
-                "take mean_teacher, or a split of whole images"
-            )
+        require_whole_labels(labelled, "s4gan")
         output = self.supervised_step(labelled)
         if unlabelled is None:
-            return replace(output, loss=output.loss + _untouched(self.discriminator))
+            return replace(output, loss=output.loss + untouched(self.discriminator))
         whole = PseudoLabels.certain(torch.zeros_like(unlabelled.labels)).within(unlabelled.inside)
         images, seen = self.view(unlabelled.images, whole, None, generator)
         inside = seen.labels != IGNORE  # (B, H, W): not padding
@@ -98,7 +95,7 @@ class S4GAN(Supervised):
         true = class_maps(labelled.labels, self.num_classes).to(predicted.dtype)
         on_true = self.discriminator(labelled.images, true)
         on_predicted = self.discriminator(images, predicted.detach())
-        judgement = self.discriminator.judge_without_learning(images, predicted)
+        judgement: Judgement = without_learning(self.discriminator, images, predicted)
         looks_true = judgement.scores.detach().float().sigmoid() >= self.self_above  # (B,)
 
         matching = F.l1_loss(judgement.features.mean(0), on_true.features.detach().mean(0))
@@ -113,18 +110,8 @@ class S4GAN(Supervised):
         return replace(output, pixels=[*output.pixels, (on_unlabelled, own)], mixed=(images, own))
 
 
-def class_maps(labels: Tensor, num_classes: int) -> Tensor:
-    """(B, H, W) -> (B, K, H, W) bool: one-hot, and nothing where there is no label."""
-    return labels[:, None] == torch.arange(num_classes, device=labels.device)[:, None, None]
-
-
 def _discriminator_loss(on_true: Judgement, on_predicted: Judgement) -> Tensor:
     """Binary cross-entropy: true maps are to score 1, predicted ones 0; both kinds weigh the same."""
     kinds = ((on_true.scores, torch.ones_like), (on_predicted.scores, torch.zeros_like))
     losses = [F.binary_cross_entropy_with_logits(scores, target(scores)) for scores, target in kinds]
     return (losses[0] + losses[1]) / 2
-
-
-def _untouched(network: nn.Module) -> Tensor:
-    """0, with a gradient of 0 for each parameter: processes that train together wait for all gradients."""
-    return torch.stack([parameter.flatten()[:0].sum() for parameter in network.parameters()]).sum()

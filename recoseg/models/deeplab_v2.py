@@ -60,5 +60,8 @@ class DeepLabV2(SegmentationNetwork):
         features = self.representation(encoded.high) if self.representation is not None else None
         return ModelOutput(logits=self.classifier(encoded.high), features=features)
 
+    def decoded_channels(self) -> int:
+        return self.encoder.high_channels
+
     def forward(self, images: Tensor) -> ModelOutput:
         return self.decode(self.encode(images))

@@ -48,7 +48,7 @@ class DeepLabV3Plus(SegmentationNetwork):
             pooling_norm=pooling_norm,
         )
         self.low = conv_norm_relu(encoder.low_channels, _LOW_CHANNELS, kernel=1)
-        decoded = decoder_width + _LOW_CHANNELS
+        self._decoded_channels = decoded = decoder_width + _LOW_CHANNELS
         self.classifier = convolved_head(decoded, decoder_width, num_classes, separable=separable)
         self.apply(initialise)
         quiet(self.classifier[-1])
@@ -70,6 +70,9 @@ class DeepLabV3Plus(SegmentationNetwork):
         decoded = torch.cat([high, low], dim=1)  # (B, width + 48, H/4, W/4)
         features = self.representation(decoded) if self.representation is not None else None
         return ModelOutput(logits=self.classifier(decoded), features=features)
+
+    def decoded_channels(self) -> int:
+        return self._decoded_channels
 
     def forward(self, images: Tensor) -> ModelOutput:
         return self.decode(self.encode(images))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, Self
 
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from recoseg.errors import UserError
+from recoseg.models.probe import as_map, tapped
 from recoseg.types import ModelOutput
 
 
@@ -34,16 +35,38 @@ class SegmentationNetwork(nn.Module):
     passes_are_apart = False
     """Whether several threads may run `forward` at once in eval mode: it leaves nothing in the network."""
 
+    def require_halves(self) -> None:
+        """Raises where nothing tells encoder from decoder: for methods that work on what lies between."""
+        if type(self).encode is SegmentationNetwork.encode:
+            raise UserError(
+                f"{type(self).__name__} does not tell its encoder from its decoder, and this method works on "
+                "what lies between: give it methods encode and decode, or take another method"
+            )
+
     def encode(self, images: Tensor) -> Encoded:
         """The first half of `forward`: `decode(encode(images))` says the same as `forward(images)`."""
-        raise UserError(
-            f"{type(self).__name__} does not tell its encoder from its decoder, and this method works on "
-            "what lies between: give it methods encode and decode, or take another method"
-        )
+        self.require_halves()
+        raise NotImplementedError
 
     def decode(self, encoded: Any) -> ModelOutput:
         """What the network says of the images of which `encoded` was made."""
         raise NotImplementedError(f"{type(self).__name__} has encode, and no decode")
+
+    def decoded_channels(self) -> int:
+        """Of the map that the part named `classifier` reads."""
+        raise UserError(
+            f"{type(self).__name__} does not say what its classifier reads, and this method reads that too: "
+            "give it a method decoded_channels, or take another method"
+        )
+
+    @contextmanager
+    def tapped_decoder(self) -> Iterator[Callable[[Sequence[int]], Tensor]]:
+        """Within it, the map (B, C, h, w) that the classifier read last is taken, with its graph.
+
+        What it gives is asked for that map with the (height, width) of the images.
+        """
+        with tapped(self.get_submodule("classifier")) as tap:
+            yield lambda size: as_map(tap.taken, channels_last=False, image_size=size)
 
     def inference(self) -> Self:
         """A copy in eval mode without the representation head: what the paper uses after training.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -40,20 +42,16 @@ def with_representation(
     `normalise` is ImageNet's statistics if none is given; `nn.Identity()` where the network does it itself.
     Images of sizes that the network refuses are padded; `multiple_of` is found by trying, or given.
     """
-    first = next(network.parameters(), torch.zeros(()))  # its device and type are the network's
-
-    def images_of(height: int, width: int) -> Tensor:
-        generator = torch.Generator().manual_seed(0)
-        return torch.randn(1, 3, height, width, generator=generator).to(first)  # as if normalised
+    first = _any_tensor(network)
 
     def answer(images: Tensor) -> Tensor:
         return logits_of(network(images), num_classes)
 
     place, head = None, None
     with undisturbed(network):
-        sizes = find_size_rule(answer, images_of, multiple_of)
+        sizes = find_size_rule(answer, partial(_images_for, network), multiple_of)
         if feature_channels:
-            images = images_of(*sizes.padded((64, 64)))
+            images = _images_for(network, *sizes.padded((64, 64)))
             place = find_place(network, answer, images, num_classes=num_classes, at=at)
             finer = max(1, feature_stride * place.cells[0] // images.shape[2])
             head = _representation_head(place.channels, feature_channels, finer=finer).to(first.dtype)
@@ -64,7 +62,19 @@ def with_representation(
         sizes=sizes,
         place=place,
         representation=head,
+        at=at,
     ).to(first.device)
+
+
+def _any_tensor(network: nn.Module) -> Tensor:
+    """Its device and type are the network's."""
+    return next(network.parameters(), torch.zeros(()))
+
+
+def _images_for(network: nn.Module, height: int, width: int) -> Tensor:
+    """An image to try, as if normalised."""
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(1, 3, height, width, generator=generator).to(_any_tensor(network))
 
 
 def _representation_head(inputs: int, outputs: int, *, finer: int) -> nn.Module:
@@ -111,23 +121,29 @@ class WithRepresentation(SegmentationNetwork):
         sizes: SizeRule,
         place: Place | None,
         representation: nn.Module | None,
+        at: str | None = None,
     ) -> None:
         super().__init__()
         self.num_classes = num_classes
         self.sizes = sizes
         self.place = place
+        self._decoder_place, self._at = place, at
         self.normalise = normalise
         self.network = network
         self.representation = representation
 
-    def encode(self, images: Tensor) -> WrappedEncoded:
-        require_images(images, smallest=1)
+    def require_halves(self) -> None:
         if self.encoder is None:
             raise UserError(
                 f"{type(self.network).__name__} has no part named {', '.join(_ENCODER_NAMES[:-1])} or "
                 f"{_ENCODER_NAMES[-1]}, and this method works on what lies between encoder and decoder: take "
                 "another method"
             )
+
+    def encode(self, images: Tensor) -> WrappedEncoded:
+        require_images(images, smallest=1)
+        self.require_halves()
+        assert self.encoder is not None
         padded = self.sizes.pad(self.normalise(images))
         return WrappedEncoded(output_of(self.encoder, self.network, padded), padded, images.shape[2:])
 
@@ -135,6 +151,34 @@ class WithRepresentation(SegmentationNetwork):
         assert self.encoder is not None
         with answering(self.encoder, encoded.output):
             return self._answer(encoded.padded, encoded.size)
+
+    def decoded_channels(self) -> int:
+        """Of the map that the layer reads which a representation head would stand beside."""
+        return self._find_decoder_place().channels
+
+    def _find_decoder_place(self) -> Place:
+        """Looked for once, where no representation head has asked for it before."""
+        if self._decoder_place is None:
+            with undisturbed(self.network):
+                self._decoder_place = find_place(
+                    self.network,
+                    lambda images: logits_of(self.network(images), self.num_classes),
+                    _images_for(self.network, *self.sizes.padded((64, 64))),
+                    num_classes=self.num_classes,
+                    at=self._at,
+                )
+        return self._decoder_place
+
+    @contextmanager
+    def tapped_decoder(self) -> Iterator[Callable[[Sequence[int]], Tensor]]:
+        place = self._find_decoder_place()
+
+        def taken(size: Sequence[int]) -> Tensor:
+            padded = self.sizes.padded(size)
+            return crop_features(place.map_of(tap.taken, padded), padded, size)
+
+        with tapped(self.network.get_submodule(place.at)) as tap:
+            yield taken
 
     def forward(self, images: Tensor) -> ModelOutput:
         require_images(images, smallest=1)

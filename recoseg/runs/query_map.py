@@ -7,7 +7,7 @@ from dataclasses import replace
 from torch import Tensor
 
 from recoseg.builders.methods import build_contrast
-from recoseg.config.method_settings import ContrastSettings
+from recoseg.config.contrast_settings import ContrastSettings
 from recoseg.evaluate.pixel_embeddings import Embedder
 from recoseg.figures.query_maps import QueryMap
 from recoseg.models.layers import resize
@@ -23,7 +23,8 @@ def query_map(
     `image` (3, H, W) uint8; `labels` (H, W) uint8, or None: then the network's own count where it is sure.
     """
     section = run.config.contrast or ContrastSettings(ramp=0)
-    term = build_contrast(section if hard_below is None else replace(section, hard_below=hard_below))
+    section = section if hard_below is None else replace(section, hard_below=hard_below)
+    term = build_contrast(replace(section, bank=None), len(run.dataset.classes))
     assert term is not None
     output = Embedder(run.model, num_classes=len(run.dataset.classes), device=run.device)(image[None]).output
     if output.features is None:  # nothing to compare: then pixels are those of the logits

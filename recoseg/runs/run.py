@@ -41,6 +41,7 @@ from recoseg.models.network import SegmentationNetwork
 from recoseg.models.weights import load_weights
 from recoseg.predict.predictor import OVERLAP, Predictor, SizeProtocol
 from recoseg.records import Count, Limits, from_json, read_record
+from recoseg.runs.hub import local_folder
 from recoseg.runs.run_folder import RunFolder
 from recoseg.text import did_you_mean, percent
 from recoseg.types import ClassInfo
@@ -66,12 +67,13 @@ def load(
 ) -> Predictor:
     """The trained network of a run folder, to be called on images: `recoseg.load("runs/a")("photo.jpg")`.
 
-    The data that it was trained on need not be there. `weights` are the last or, where a run kept them, the
-    best; `device` is cpu, cuda, mps or auto. Images of up to 2 megapixels are shown whole, larger ones by
-    blended windows; a `window` (in pixels) is used for all images that are larger than it, and `overlap` is
-    the share of a window that the next one has in common with it. With `flip` and several `scales`, the
-    probabilities of flipped and resized looks are averaged. A run whose network is made by a function of its
-    author's (`model.factory`) needs `trust`: opening it runs that function.
+    `hf://user/name` is a run that `recoseg push` put on the Hugging Face Hub, and `hf://user/name@revision` a
+    certain state of it. The data that it was trained on need not be there. `weights` are the last or, where a
+    run kept them, the best; `device` is cpu, cuda, mps or auto. Images of up to 2 megapixels are shown whole,
+    larger ones by blended windows; a `window` (in pixels) is used for all images that are larger than it, and
+    `overlap` is the share of a window that the next one has in common with it. With `flip` and several
+    `scales`, the probabilities of flipped and resized looks are averaged. A run whose network is made by a
+    function of its author's (`model.factory`) needs `trust`: opening it runs that function.
     """
     protocol = SizeProtocol(window=window, overlap=overlap, flip=flip, scales=tuple(scales))
     chosen = choose_device(device, setting="device")
@@ -96,7 +98,7 @@ class Run:
 
         Without `trust`, nothing is imported that the config names.
         """
-        folder = path if isinstance(path, RunFolder) else RunFolder.open(Path(path))
+        folder = path if isinstance(path, RunFolder) else RunFolder.open(local_folder(path))
         file = weights_file(folder, weights)
         config = load_config(folder.config)
         require_trust(config, folder.config, trust=trust)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import torch
 from rich.console import Console
-from torch import nn
 
 from recoseg.batches import StepBatches
 from recoseg.builders.data import (
@@ -38,6 +37,7 @@ from recoseg.data.dataset import Cached, Dataset
 from recoseg.data.worker_processes import Progress
 from recoseg.errors import UserError
 from recoseg.files import write_whole
+from recoseg.methods.method import Method
 from recoseg.runs.pages import ProgressOf, no_progress, write_report
 from recoseg.runs.run import Run
 from recoseg.runs.run_folder import RunFolder, require_same
@@ -201,7 +201,14 @@ def build_trainer(
     )
     weights = class_weights(config, dataset, visible, split)
     used = weights if train.class_weights == "root" else None
-    method = build_method(config, model, len(dataset.classes), class_weights=used, resumed=resumed)
+    method = build_method(
+        config,
+        model,
+        len(dataset.classes),
+        background=dataset.classes.background,
+        class_weights=used,
+        resumed=resumed,
+    )
     to_validate = val_keys(dataset)
     selection = build_selection(train, cached, to_validate, visible, split)
     held_back = list(selection.keys) if selection and selection.dataset is visible else []
@@ -220,7 +227,7 @@ def build_trainer(
         seed=train.seed,
         num_loaders=num_loaders,
         settings=flat(config),
-        about=_about(config, dataset, split, model, start, batches, device),
+        about=_about(config, dataset, split, method, start, batches, device),
         folder=folder(),
     )
 
@@ -229,7 +236,7 @@ def _about(
     config: RunConfig,
     dataset: Dataset,
     split: LabelSplit,
-    model: nn.Module,
+    method: Method,
     start: list[str],
     batches: StepBatches,
     device: torch.device,
@@ -239,12 +246,13 @@ def _about(
     partly = f" ({split.pixels}{unit} of each class)" if split.pixels else ""
     labelled = f"{len(split.labelled)} labelled images{partly}, {len(split.unlabelled)} unlabelled"
     classes, validation = len(dataset.classes), len(dataset.keys("val"))
-    millions = sum(parameter.numel() for parameter in model.parameters()) / 1e6
+    millions = sum(parameter.numel() for parameter in method.student.parameters()) / 1e6
     lines = [
         f"data:    {dataset.name}, {classes} classes; {labelled}, {validation} to validate",
         f"network: {describe_model(config.model)}, {millions:.1f} million parameters, {device}",
         *start,
         f"method:  {describe_method(config)}, {config.train.iterations} iterations",
+        *(f"note:    {note}" for note in method.notes),
     ]
     for crops, count in (
         (batches.labelled, batches.labelled_per_step),

@@ -157,6 +157,11 @@ def in_parallel(method: Method, device: torch.device) -> nn.Module:
         return method
     if device.type == "cuda":
         method = nn.SyncBatchNorm.convert_sync_batchnorm(method)  # type: ignore[no-untyped-call]
+    # Processes fill a feature bank alike: to send it around before each step would be for nothing.
+    contrast = method.contrast and method.contrast.contrast
+    if contrast and contrast.bank is not None:
+        stored = [f"contrast.contrast.bank.{name}" for name, _ in contrast.bank.named_buffers()]
+        DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(method, stored)  # type: ignore[no-untyped-call]
     return DistributedDataParallel(
         method,
         device_ids=[device] if device.type == "cuda" else None,

@@ -11,6 +11,7 @@ from scipy.ndimage import gaussian_filter1d
 from recoseg.augment.colour import (
     ColourJitter,
     GaussianBlur,
+    Greyscale,
     gaussian_kernels,
     hue_matrices,
     saturation_matrices,
@@ -102,10 +103,28 @@ def test_each_image_is_blurred_by_its_own_width_and_the_others_stay() -> None:
 
 
 def test_kernels_sum_to_one() -> None:
-    assert gaussian_kernels(torch.tensor([0.15, 1.15])).sum(1).tolist() == pytest.approx([1, 1])
+    assert gaussian_kernels(torch.tensor([0.15, 1.15]), 4).sum(1).tolist() == pytest.approx([1, 1])
 
 
 def test_the_same_generator_gives_the_same_images() -> None:
     images = torch.rand(4, 3, 8, 8)
     assert torch.equal(ColourJitter()(images, generator(5)), ColourJitter()(images, generator(5)))
     assert torch.equal(GaussianBlur()(images, generator(5)), GaussianBlur()(images, generator(5)))
+
+
+def test_greyscale_takes_the_colour_of_about_a_fifth_of_all_images() -> None:
+    images = torch.rand(1, 3, 2, 2).expand(2000, -1, -1, -1)
+    changed = Greyscale()(images, generator(1))
+    is_grey = (changed == changed[:, :1]).all((1, 2, 3))
+    assert torch.equal(changed[~is_grey], images[~is_grey])
+    assert is_grey.float().mean().item() == pytest.approx(0.2, abs=0.04)  # four standard errors
+    luma = 0.299 * images[0, 0] + 0.587 * images[0, 1] + 0.114 * images[0, 2]
+    torch.testing.assert_close(changed[is_grey][0, 2], luma)
+
+
+def test_a_stronger_blur_reaches_further() -> None:
+    images = torch.rand(2, 3, 20, 20)
+    blurred = GaussianBlur(probability=1, sigma=(2.0, 2.0))(images, generator(0))
+    expected = gaussian_filter1d(images.numpy(), 2.0, axis=2, mode="nearest", radius=7)
+    expected = gaussian_filter1d(expected, 2.0, axis=3, mode="nearest", radius=7)
+    torch.testing.assert_close(blurred, torch.from_numpy(expected), atol=1e-5, rtol=0)

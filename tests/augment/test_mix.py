@@ -9,7 +9,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recoseg.augment.mix import MEAN_COLOUR, MIXES, classmix, cutmix, cutout, random_boxes, random_classes
+from recoseg.augment.mix import (
+    MEAN_COLOUR,
+    MIXES,
+    classmix,
+    cutmix,
+    cutout,
+    random_boxes,
+    random_classes,
+    random_small_boxes,
+)
 from recoseg.models.layers import Normalise
 from recoseg.types import IGNORE, PseudoLabels
 
@@ -218,3 +227,35 @@ def test_a_confidence_survives_as_it_is(mix) -> None:
     images, pseudo = random_batch(2, 6, 6, seed=0)
     pseudo = PseudoLabels(pseudo.labels, torch.full((2, 6, 6), 0.97))
     assert (mix(images, pseudo, generator())[1].confidence == torch.tensor(0.97)).all()
+
+
+@given(height=st.integers(1, 40), width=st.integers(1, 40), seed=SEEDS)
+def test_a_small_box_is_one_rectangle_of_2_to_40_percent_to_rounding(height, width, seed) -> None:
+    boxes = random_small_boxes(torch.empty(4, 3, height, width), generator(seed), probability=1)
+    for inside in boxes:
+        rows, columns = inside.any(1).nonzero()[:, 0], inside.any(0).nonzero()[:, 0]
+        box_height, box_width = int(rows[-1] - rows[0]) + 1, int(columns[-1] - columns[0]) + 1
+        assert inside.sum() == box_height * box_width
+        # the width is the area over the height, rounded: half a column more or less
+        assert box_height * max(0, box_width - 0.5) <= 0.4 * height * width or box_width == 1
+        assert box_height * (box_width + 0.5) >= 0.02 * height * width
+
+
+def test_small_boxes_have_the_aspects_and_areas_of_unimatch_and_half_of_the_images_none() -> None:
+    images = torch.empty(1, 3, 200, 200).expand(4000, -1, -1, -1)
+    boxes = random_small_boxes(images, generator(3))
+    there = boxes.flatten(1).any(1)
+    assert there.float().mean().item() == pytest.approx(0.5, abs=0.032)  # four standard errors
+    heights, widths = boxes[there].any(2).sum(1), boxes[there].any(1).sum(1)
+    areas = heights * widths / 200**2
+    # Uniform on 2 to 40 %: mean 21 %, standard deviation 11 %.
+    assert areas.mean().item() == pytest.approx(0.21, abs=0.01)
+    assert 0.019 < areas.min() < 0.03
+    assert 0.39 < areas.max() < 0.41
+    aspects = heights / widths
+    assert 0.28 < aspects.min() < 0.4
+    assert 3.0 < aspects.max() < 3.5
+    assert sorted(widths.tolist())[-1] <= 200
+    covered = boxes.float().mean(0)  # the same after a mirroring of either side
+    torch.testing.assert_close(covered, covered.flip(0), atol=0.03, rtol=0)
+    torch.testing.assert_close(covered, covered.flip(1), atol=0.03, rtol=0)

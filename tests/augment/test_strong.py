@@ -11,7 +11,7 @@ from recoseg.augment.colour import ColourJitter, GaussianBlur
 from recoseg.augment.mix import MIXES, no_mix
 from recoseg.augment.strong import RandomFlip, RandomView, StrongView
 from recoseg.errors import UserError
-from recoseg.types import IGNORE, PseudoLabels
+from recoseg.types import IGNORE, Batch, PseudoLabels
 
 NO_JITTER, NO_BLUR = ColourJitter(probability=0), GaussianBlur(probability=0)
 
@@ -54,6 +54,37 @@ def test_mixed_precision_leaves_images_in_whole_precision() -> None:
         result, _ = view(images, pseudo, None, generator())
     assert result.dtype == torch.float32
     assert torch.equal(result, expected)
+
+
+def test_a_view_in_place_changes_colours_and_moves_nothing() -> None:
+    images, pseudo = random_batch(3, 12, 16, seed=1)
+    view = StrongView(scale=(0.5, 0.6), mix=MIXES["classmix"], colours=[ColourJitter(probability=1)], flip=1)
+    altered, labels = view.in_place()(images, pseudo, None, generator())
+    assert torch.equal(altered, ColourJitter(probability=1)(images, generator()))
+    assert labels is pseudo
+
+
+@pytest.mark.parametrize("has_padding", [False, True])
+def test_a_view_of_a_batch_moves_known_labels_and_padding_with_the_images(has_padding) -> None:
+    images, _ = random_batch(2, 16, 20, seed=2)
+    labels = torch.full((2, 16, 20), IGNORE)
+    labels[0, 4, 6], labels[1, 10, 2] = 0, 3
+    inside = torch.ones(2, 16, 20, dtype=torch.bool)
+    inside[1, :, 12:] = False
+    unlabelled = Batch(images, labels, ("a", "b"), sparse=True, inside=inside if has_padding else None)
+    view = StrongView(scale=(0.5, 0.5), mix=no_mix, colours=[], flip=1)
+    seen = view.of_batch(unlabelled, generator())
+    # half the size at the top left, then mirrored: column c becomes 19 - c // 2
+    expected = torch.full((2, 16, 20), IGNORE)
+    expected[0, 2, 16], expected[1, 5, 18] = 0, 3
+    assert torch.equal(seen.labels, expected)
+    shown = torch.zeros(2, 16, 20, dtype=torch.bool)
+    shown[:, :8, 10:] = True
+    if has_padding:
+        shown[1, :, :14] = False
+    assert torch.equal(seen.inside, shown)
+    assert seen.images.shape == images.shape
+    assert (seen.keys, seen.sparse) == (("a", "b"), True)
 
 
 def test_the_steps_follow_one_another_as_in_the_paper() -> None:

@@ -101,12 +101,17 @@ def photos(tmp_path) -> Path:
 
 
 SMALL_NETWORK = """
+from collections import OrderedDict
 from torch import nn
 
 def small(num_classes):
     convolution = nn.Conv2d(3, 8, 3, stride=4, padding=1)
     body = nn.Sequential(convolution, nn.BatchNorm2d(8), nn.ReLU(), nn.Dropout(0.1))
     return nn.Sequential(body, nn.Conv2d(8, num_classes, 1))
+
+def divided(num_classes):
+    body, head = small(num_classes)
+    return nn.Sequential(OrderedDict(encoder=body, head=head))
 """
 
 
@@ -114,7 +119,8 @@ def small(num_classes):
 def small(tmp_path) -> list[str]:
     """Settings of a run of half a second: 3 labelled and 5 unlabelled images, and a network of two layers.
 
-    The network lies in the folder that `recoseg` and `background` work in.
+    The network lies in the folder that `recoseg` and `background` work in; `small_network:divided` is the
+    same with an encoder by name, for methods that work on what lies behind it.
     """
     (tmp_path / "small_network.py").write_text(SMALL_NETWORK)
     return [
@@ -472,6 +478,19 @@ def full_disk_at(monkeypatch) -> Callable[[int], Any]:
             yield
 
     return at
+
+
+@pytest.fixture
+def small_deeplab(small) -> list[str]:
+    """The settings of `small`, with a DeepLab in place of the network of two layers."""
+    words = [word for word in small if not word.startswith("--model.")]
+    return [*words, "--model.encoder=resnet10_small", "--model.decoder-width=8"]
+
+
+@pytest.fixture
+def light_detector(monkeypatch) -> None:
+    """GCT with a flaw detector that takes a hundredth of the time."""
+    monkeypatch.setattr("recoseg.methods.gct._WIDTHS", (8,) * 7)
 
 
 @pytest.fixture

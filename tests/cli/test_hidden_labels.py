@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+DIVIDED = "--model.factory=small_network:divided"
 SHAPE = (40, 48)
 NUM_TRAIN, NUM_LABELLED = 8, 3
 
@@ -81,6 +82,31 @@ def test_poison_in_hidden_masks_leaves_a_run_bit_identical(data, recoseg, train,
     assert train(data, "clean-run", split) == train(poisoned, "poisoned-run", split)
 
 
+SEMI_SUPERVISED = {
+    "soft": ["--method=mean_teacher", "--method.mix=none", "--method.consistency=probabilities"],
+    "vat": ["--method=vat", "--method.trust-above=0"],
+    "cct": ["--method=cct"],
+    **{
+        name: [f"--method={name}", "--method.pixel_above=0.4", DIVIDED]
+        for name in ("fixmatch", "unimatch", "unimatch_v2", "prevmatch")
+    },
+}
+
+
+@pytest.mark.parametrize("method", SEMI_SUPERVISED)
+def test_poison_in_hidden_masks_changes_nothing_in_a_method_that_sees_their_images(
+    data, recoseg, train, tmp_path, method
+) -> None:
+    assert recoseg("split", data, "--labels", NUM_LABELLED, "--out", "split.json").code == 0
+    poisoned = tmp_path / "poisoned"
+    shutil.copytree(data, poisoned)
+    for key in json.loads((tmp_path / "split.json").read_text())["unlabelled"]:
+        wrong_classes(poisoned / "labels" / f"{key}.png")
+    contrast = ["--contrast.num-queries=8", "--contrast.num-keys=16", "--contrast.feature-channels=8"]
+    settings = ["--split.file=split.json", *contrast, *SEMI_SUPERVISED[method]]
+    assert train(data, "clean-run", *settings) == train(poisoned, "poisoned-run", *settings)
+
+
 @pytest.mark.parametrize("pixels", ["1", "5%"])
 def test_poison_in_hidden_pixels_leaves_a_run_bit_identical(data, recoseg, train, tmp_path, pixels) -> None:
     """Classes trade places outside the visible pixels, in equal numbers, so that shares stay the same."""
@@ -126,3 +152,43 @@ def test_poison_in_a_visible_mask_does_change_the_run(data, recoseg, train, tmp_
         wrong_classes(poisoned / "labels" / f"{key}.png")
     split = "--split.file=split.json"
     assert train(data, "clean-run", split) != train(poisoned, "poisoned-run", split)
+
+
+QUICK_CONTRAST = [
+    "--contrast.num-queries=8", "--contrast.num-keys=16", "--contrast.feature-channels=8",
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("light_detector")
+@pytest.mark.parametrize("method", ["advsemseg", "gct", "ecs"])
+def test_poison_in_hidden_masks_changes_nothing_for_methods_that_learn_from_those_images(
+    data, recoseg, small_deeplab, tmp_path, method
+) -> None:
+    assert recoseg("split", data, "--labels", NUM_LABELLED, "--out", "split.json").code == 0
+    poisoned = tmp_path / "poisoned"
+    shutil.copytree(data, poisoned)
+    for key in json.loads((tmp_path / "split.json").read_text())["unlabelled"]:
+        wrong_classes(poisoned / "labels" / f"{key}.png")
+    settings = [word for word in small_deeplab if not word.startswith(("--data.", "--split."))]
+    settings += ["--split.file=split.json", f"--method={method}", *QUICK_CONTRAST, "--train.iterations=2"]
+    settings += ["--augment.crop=96"] if method == "gct" else []
+    ends = []
+    for root, name in ((data, "clean-run"), (poisoned, "poisoned-run")):
+        outcome = recoseg("train", "--data", root, "--out", name, "--no-page", *settings)
+        assert outcome.code == 0, outcome.err
+        ends.append(weights_and_metrics(tmp_path / name))
+    assert ends[0] == ends[1]
+
+
+@pytest.mark.parametrize("method", ["pseudoseg", "dmt"])
+def test_poison_in_hidden_masks_does_not_reach_targets_of_the_students_own(
+    data, recoseg, train, tmp_path, method
+) -> None:
+    assert recoseg("split", data, "--labels", NUM_LABELLED, "--out", "split.json").code == 0
+    poisoned = tmp_path / "poisoned"
+    shutil.copytree(data, poisoned)
+    for key in json.loads((tmp_path / "split.json").read_text())["unlabelled"]:
+        wrong_classes(poisoned / "labels" / f"{key}.png")
+    settings = ["--split.file=split.json", f"--method={method}", "--contrast=reco"]
+    settings += ["--model.factory=small_network:divided"]
+    assert train(data, "clean-run", *settings) == train(poisoned, "poisoned-run", *settings)

@@ -89,6 +89,16 @@ def test_the_contrast_gets_its_features_from_any_network(recoseg, tmp_path, own_
     assert all(line["contrast"] > 0 for line in losses)
 
 
+@pytest.mark.parametrize("method", ["cct", "vat"])
+def test_methods_that_work_inside_a_network_take_any(recoseg, tmp_path, own_unet, method) -> None:
+    words = ["--split.labels=2", "--method", method, "--model.factory", own_unet]
+    outcome = recoseg("train", "--out", "run", *TINY, *words)
+    assert outcome.code == 0, outcome.err
+    losses = [json.loads(line) for line in (tmp_path / "run" / "losses.jsonl").read_text().splitlines()]
+    assert all("unsupervised" in line for line in losses)
+    assert not any("decoders" in name for name in load_file(tmp_path / "run" / "weights.safetensors"))
+
+
 def test_a_mistake_in_the_factory_is_one_line(recoseg, own_unet) -> None:
     outcome = recoseg("train", *TINY, "--model.factory", "unet_of_mine:blok")
     assert outcome.code == 1

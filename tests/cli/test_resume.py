@@ -20,6 +20,7 @@ from recoseg.runs.run_folder import RunFolder
 from recoseg.runs.start import new_run, resumed_run
 from recoseg.training import state as state_file
 
+MATCHING = ["--model.factory=small_network:divided", "--method.pixel-above=0.1"]
 LONG = ["--train.iterations=40", "--train.evaluate-every=3", "--train.log-every=2", "--train.best-on=val"]
 
 
@@ -81,6 +82,36 @@ def test_a_run_of_a_real_network_killed_at_random_moments_ends_as_if_it_had_neve
 
 def test_a_run_with_adamw_goes_on_exactly(recoseg, tmp_path, small, full_disk_at, require_same_end) -> None:
     settings = [*small, "--optimiser=adamw", "--optimiser.lr=0.01"]
+    assert recoseg("train", "--out", "whole", *settings).code == 0
+    with full_disk_at(3):
+        assert recoseg("train", "--out", "cut", *settings).code == 1
+    assert recoseg("train", "--resume", "cut").code == 0
+    require_same_end(tmp_path / "whole", tmp_path / "cut")
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        ["--method=mean_teacher", "--method.mix=none", "--method.consistency=probabilities"],
+        ["--method=vat", "--method.trust-above=0"],
+        ["--method=cct"],
+        [*MATCHING, "--method.threshold=daw", "--method=fixmatch"],
+        [*MATCHING, "--method=unimatch"],
+        [*MATCHING, "--method=unimatch_v2"],
+        [*MATCHING, "--method.store-every=1", "--method.num-previous=2", "--method=prevmatch"],
+    ],
+    ids=lambda words: words[-1],
+)
+def test_a_run_of_another_method_goes_on_exactly(
+    recoseg, tmp_path, small, full_disk_at, require_same_end, method
+) -> None:
+    settings = [
+        *small,
+        *method,
+        "--contrast.num-queries=8",
+        "--contrast.num-keys=16",
+        "--contrast.feature-channels=8",
+    ]
     assert recoseg("train", "--out", "whole", *settings).code == 0
     with full_disk_at(3):
         assert recoseg("train", "--out", "cut", *settings).code == 1
@@ -306,3 +337,22 @@ def test_a_run_that_is_done_says_so_and_stays_as_it_is(trained_run, recoseg, sma
     assert outcome.code == 0
     assert "iterations are done: nothing is left to train" in outcome.out
     assert {path: path.read_bytes() for path in before} == before
+
+
+QUICK_CONTRAST = [
+    "--contrast.num-queries=8", "--contrast.num-keys=16", "--contrast.feature-channels=8",
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("light_detector")
+@pytest.mark.parametrize("method", ["advsemseg", "gct", "ecs"])
+def test_methods_with_networks_of_their_own_go_on_exactly(
+    recoseg, tmp_path, small_deeplab, full_disk_at, require_same_end, method
+) -> None:
+    settings = [*small_deeplab, f"--method={method}", *QUICK_CONTRAST]
+    settings += ["--augment.crop=96"] if method == "gct" else []
+    assert recoseg("train", "--no-page", "--out", "whole", *settings).code == 0
+    with full_disk_at(3):
+        assert recoseg("train", "--no-page", "--out", "cut", *settings).code == 1
+    assert recoseg("train", "--no-page", "--resume", "cut").code == 0
+    require_same_end(tmp_path / "whole", tmp_path / "cut")

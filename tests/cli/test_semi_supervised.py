@@ -7,12 +7,15 @@ import json
 import pytest
 from PIL import Image
 
+DIVIDED = "--model.factory=small_network:divided"
 QUICK = ["--train.iterations=2", "--train.evaluate-every=2"]
 CONTRAST = [
     "--contrast.num-queries=8", "--contrast.num-keys=16", "--contrast.feature-channels=8",
     "--contrast.trust-above=0.05",
 ]  # fmt: skip
 MEAN_TEACHER = ["supervised", "unsupervised"]
+LARGER = ["--data.height=96", "--data.width=96", "--augment.crop=96"]
+
 METHODS = {
     "supervised": (["--method=supervised"], ["supervised"]),
     "averaged": (["--method=supervised", "--method.average=0.99"], ["supervised"]),
@@ -22,11 +25,35 @@ METHODS = {
     "classmix": (["--method=mean_teacher", "--method.mix=classmix"], MEAN_TEACHER),
     "by batch": (["--method=mean_teacher", "--method.teacher-norm=batch"], MEAN_TEACHER),
     "together": (["--method=mean_teacher", "--method.student-pass=together"], MEAN_TEACHER),
+    "soft": (
+        ["--method=mean_teacher", "--method.mix=none", "--method.consistency=probabilities"],
+        MEAN_TEACHER,
+    ),
+    "vat": (["--method=vat"], MEAN_TEACHER),
+    "cct": (["--method=cct"], MEAN_TEACHER),
+    "advsemseg": (
+        ["--method=advsemseg"],
+        ["supervised", "adversarial", "unlabelled_adversarial", "self_training", "discriminator"],
+    ),
+    "gct": (
+        ["--method=gct", *LARGER],
+        ["supervised", "second_supervised", "consistency", "correction", "detector"],
+    ),
+    "pseudoseg": (
+        ["--method=pseudoseg", DIVIDED],
+        ["supervised", "attention", "classification", "consistency"],
+    ),
+    "dmt": (["--method=dmt"], ["supervised", "unsupervised", "second"]),
+    "fixmatch": (["--method=fixmatch"], ["supervised", "strong"]),
+    "unimatch": (["--method=unimatch", DIVIDED], ["supervised", "strong", "features"]),
+    "unimatch_v2": (["--method=unimatch_v2", DIVIDED], ["supervised", "strong"]),
+    "prevmatch": (["--method=prevmatch", DIVIDED], ["supervised", "strong", "features", "previous"]),
     "s4gan": (["--method=s4gan"], ["supervised", "matching", "self_training", "discriminator"]),
 }
 STATS = {"contrast_accuracy", "contrast_chance_level", "contrast_active_classes", "contrast_hard_share"}
 
 
+@pytest.mark.usefixtures("light_detector")
 @pytest.mark.parametrize("contrast", [False, True], ids=["alone", "with contrast"])
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_runs_and_logs_its_parts(recoseg, tmp_path, small, lines, method, contrast) -> None:
@@ -43,7 +70,7 @@ def test_every_method_runs_and_logs_its_parts(recoseg, tmp_path, small, lines, m
     assert (tmp_path / "run" / "weights.safetensors").is_file()
 
 
-@pytest.mark.parametrize("method", ["supervised", "classmix"])
+@pytest.mark.parametrize("method", ["supervised", "classmix", "soft", "vat", "cct", "fixmatch", "prevmatch"])
 def test_a_few_labelled_pixels_of_each_image_are_enough(recoseg, tmp_path, small, lines, method) -> None:
     settings = [word for word in small if not word.startswith("--split.")]
     more = [*METHODS[method][0], *CONTRAST, "--split.pixels=1"]
@@ -53,11 +80,31 @@ def test_a_few_labelled_pixels_of_each_image_are_enough(recoseg, tmp_path, small
     assert lines(tmp_path / "run" / "losses.jsonl")[-1]["supervised"] > 0
 
 
-def test_a_method_that_needs_whole_labels_says_so(recoseg, small) -> None:
-    settings = [word for word in small if not word.startswith("--split.")]
-    outcome = recoseg("train", "--out", "run", *settings, "--method=s4gan", "--split.pixels=1")
+def test_a_fitted_threshold_is_logged(recoseg, tmp_path, small, lines) -> None:
+    words = ["--method=fixmatch", "--method.threshold=daw", *QUICK]
+    assert recoseg("train", "--out", "run", *small, *words).code == 0
+    for line in lines(tmp_path / "run" / "losses.jsonl"):
+        assert 0 < line["stats"]["threshold"] <= 1
+
+
+@pytest.mark.parametrize("method", ["s4gan", "advsemseg", "gct", "ecs"])
+def test_a_method_that_needs_whole_labels_says_so(recoseg, small_deeplab, method) -> None:
+    settings = [word for word in small_deeplab if not word.startswith("--split.")]
+    outcome = recoseg("train", "--out", "run", *settings, f"--method={method}", "--split.pixels=1")
     assert (outcome.code, outcome.err.count("\n")) == (1, 1)
-    assert "s4gan needs fully labelled images" in outcome.err
+    assert f"{method} needs fully labelled images" in outcome.err
+
+
+@pytest.mark.parametrize("names", [["background", "leaf", "stem"], ["soil", "leaf", "stem"]])
+def test_cct_says_which_decoders_a_dataset_without_background_has_to_do_without(
+    recoseg, photos, small, names
+) -> None:
+    (photos / "classes.json").write_text(json.dumps({"names": names}))
+    settings = [word for word in small if not word.startswith("--data.")]
+    outcome = recoseg("train", "--data", photos, "--out", "run", *settings, *QUICK, "--method=cct")
+    assert outcome.code == 0, outcome.err
+    note = "note:    cct leaves out context_masking, guided_cutout, object_masking, which look at objects"
+    assert outcome.out.count(note) == (names[0] != "background")
 
 
 def test_equal_runs_are_equal_and_loading_processes_change_nothing(
@@ -141,6 +188,21 @@ def test_fewer_images_than_a_step_takes_is_noted(recoseg, small) -> None:
             "method.mix classmix joins two unlabelled images, and every process and part of a step has one "
             "alone: raise train.unlabelled_per_step from 2 to 4, or take another mix",
         ),
+        (
+            ["--method=mean_teacher", "--method.consistency=probabilities"],
+            "method.mix classmix moves labels, and method.consistency probabilities compares cells at the "
+            "same place: add method.mix none, or take method.consistency labels",
+        ),
+        (
+            ["--method=fixmatch", "--train.accumulate=2"],
+            "method fixmatch joins two unlabelled images, and every process and part of a step has one "
+            "alone: raise train.unlabelled_per_step from 2 to 4, or set method.cutmix to 0",
+        ),
+        (["--method=advsemseg", "--method.self-above=2"], "method.self_above: must be at most 1, got 2"),
+        (["--method=gct", "--method.bad-above=-1"], "method.bad_above: must be at least 0, got -1"),
+        (["--method=fixmatch", "--method.pixel-above=1.5"], "method.pixel_above: must be at most 1, got 1.5"),
+        (["--method=unimatch", "--method.drop=1"], "method.drop: must be at most 0.99, got 1"),
+        (["--method=unimatch"], "Sequential has no part named base_model, backbone or encoder"),
         (["--train.accumulate=3"], "train.labelled_per_step 2 cannot be shared equally by 1 process"),
     ],
 )
@@ -177,3 +239,43 @@ def test_a_contrast_with_nothing_to_compare_is_noted_once(recoseg, tmp_path, pho
     assert outcome.code == 0, outcome.err
     assert outcome.out.count("the contrast is 0 in this step") == 1
     assert [line["contrast"] for line in lines(tmp_path / "run" / "losses.jsonl")] == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("contrast", [False, True], ids=["alone", "with contrast"])
+@pytest.mark.parametrize("model", ["deeplab_v2", "deeplab_v3_plus"])
+def test_a_corrector_is_a_second_deeplab(recoseg, tmp_path, small_deeplab, lines, model, contrast) -> None:
+    settings = [word for word in small_deeplab if model == "deeplab_v3_plus" or "decoder" not in word]
+    settings += [*QUICK, f"--model={model}", "--method=ecs", *(CONTRAST if contrast else [])]
+    outcome = recoseg("train", "--out", "run", *settings)
+    assert outcome.code == 0, outcome.err
+    parts = [
+        "supervised",
+        "correction",
+        "approval",
+        "corrector",
+        *(["contrast", "stats"] if contrast else []),
+    ]
+    for line in lines(tmp_path / "run" / "losses.jsonl"):
+        assert list(line) == ["iteration", "lr", "loss", *parts]
+    # a weights file made for these classes serves the corrector too, which has one output more
+    weights = ["--model.weights=run/weights.safetensors", "--no-page"]
+    outcome = recoseg("train", "--out", "more", *settings, *weights)
+    assert outcome.code == 0, outcome.err
+
+
+def test_a_network_that_has_no_room_for_predictions_is_a_clear_line(recoseg, tmp_path, small) -> None:
+    outcome = recoseg("train", "--out", "run", *small, "--method=ecs")
+    assert (outcome.code, outcome.err.count("\n")) == (1, 1)
+    assert "ecs needs a network that can be widened to read predictions" in outcome.err
+    assert "set model to deeplab_v3_plus or deeplab_v2, or take another method" in outcome.err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.usefixtures("light_detector")
+def test_two_students_that_start_alike_are_a_clear_line(recoseg, tmp_path, small) -> None:
+    assert recoseg("train", "--out", "first", *small, *QUICK, "--no-page").code == 0
+    weights = ["--model.weights=first/weights.safetensors", *LARGER]
+    outcome = recoseg("train", "--out", "run", *small, "--method=gct", *weights)
+    assert (outcome.code, outcome.err.count("\n")) == (1, 1)
+    assert "gct needs two networks that start differently, and these start alike: leave out" in outcome.err
+    assert not (tmp_path / "run").exists()

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from recoseg.data.scenes import Scenes
+from recoseg.methods import METHODS
 from recoseg.types import IGNORE
 
 SHARED = ["--train.labelled-per-step=4", "--train.evaluate-every=3", "--train.iterations=6"]
@@ -112,9 +113,10 @@ def test_a_killed_and_restarted_run_of_two_processes_ends_as_if_it_had_never_bee
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["supervised", "mean_teacher", "s4gan"])
+@pytest.mark.parametrize("name", sorted(METHODS))
 def test_every_method_runs_in_two_processes(background, tmp_path, tiny, lines, name) -> None:
     settings = [*tiny, *SHARED, "--split.labels=2", f"--method={name}", "--contrast=reco"]
+    settings += ["--augment.crop=96"]
     run = background("train", "--out", "run", *settings, processes=2).wait(300)
     assert run.code == 0, run.err
     assert [line["iteration"] for line in lines(tmp_path / "run" / "metrics.jsonl")] == [3, 6]

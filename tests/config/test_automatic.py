@@ -26,6 +26,14 @@ def test_a_run_of_few_iterations_has_no_negative_decay() -> None:
     assert load(None, [*TEACHER, "--train.iterations", "3"]).method.decay == 0
 
 
+def test_the_originals_consistency_begins_at_once_with_its_own_weight_and_ramp() -> None:
+    words = ["--train.iterations", "1000", "--method", "mean_teacher"]
+    plain = load(None, words).method
+    soft = load(None, [*words, "--method.consistency", "probabilities", "--method.mix", "none"]).method
+    assert (plain.supervised_start, plain.ramp, plain.consistency_weight) == (200, 100, 1)
+    assert (soft.supervised_start, soft.ramp, soft.consistency_weight) == (0, 150, 100)
+
+
 def test_what_is_given_stays() -> None:
     given = ["--method.decay=0.5", "--method.supervised_start=0", "--method.ramp=7", "--contrast.ramp=0"]
     config = load(None, [*TEACHER, *given])
@@ -56,3 +64,14 @@ def test_rates_fit_the_shorter_side_of_the_crop(crop, stride, rates) -> None:
     assert fitting_rates(crop, stride) == rates
     words = ["--augment.crop", "x".join(map(str, crop)), "--model.output_stride", str(stride)]
     assert load(None, [*words, "--model.rates", "fit"]).model.rates == ",".join(map(str, rates))
+
+
+@pytest.mark.parametrize(
+    ("method", "setting", "share"),
+    [("advsemseg", "self_start", 50), ("gct", "ramp", 30), ("ecs", "supervised_start", 20)],
+)
+def test_methods_have_shares_of_their_own_of_a_run(method, setting, share) -> None:
+    config = load(None, [f"--method={method}", "--train.iterations=200"])
+    assert getattr(config.method, setting) == share
+    given = load(None, [f"--method={method}", "--train.iterations=200", f"--method.{setting}=3"])
+    assert getattr(given.method, setting) == 3

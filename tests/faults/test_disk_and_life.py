@@ -56,6 +56,7 @@ FULL = [
     (20, "prepare folder photos small --scale 1 --workers 1", "small/prepare.json"),
     (500, "prepare folder photos small --scale 1 --workers 1", "{world}/small/images/p"),
     (20, "split photos --labels 1 --workers 1 --out split.json", "split.json"),
+    (20, "export-labels photos masks.json", "masks.json"),
     (500, "picture curves run --out curves.png", "curves.png"),
 ]
 """Bytes that fit into a file, the command, and the file that its one line names."""

@@ -128,6 +128,12 @@ def make_prepared(world) -> None:
     assert main(PREPARE.split()) == 0
 
 
+def make_imported(world) -> None:
+    assert main(["export-labels", "photos", "masks.json"]) == 0
+    assert main(IMPORT.split()) == 0
+
+
+IMPORT = "import masks.json new --images photos/images --workers 1"
 PREPARE = "prepare folder photos small --scale 0.5 --workers 1"
 TABLE = "experiments table scenes --profile tiny"
 CELL = "cells/tiny/scenes-10/classmix/seed-0"
@@ -196,6 +202,14 @@ FILES = [
         PREPARE,
         {"classes": "a list", "height": "null"},
         make=make_prepared,
+    ),
+    File("new/import.json", IMPORT, {"classes": "a list", "thickness": ""}, make=make_imported),
+    File(
+        "new/imported.jsonl",
+        IMPORT,
+        {"key": "text", "pixels": "an object", "notes": "an object"},
+        other="empty, half",  # what is not in the log is drawn again
+        make=make_imported,
     ),
 ]  # fmt: skip
 
@@ -323,6 +337,8 @@ REFUSED = [
      "small was begun with classes ['a'], not"),
     ("another size prepared", field_of("small/prepare.json", "scale", None, make_prepared), PREPARE,
      "small was begun with scale None, not 0.5"),
+    ("another rule for overlaps", field_of("new/import.json", "overlap", "later", make_imported), IMPORT,
+     "new was begun with overlap later, not smaller"),
     # results
     ("a result of another seed", field_of(RESULT, "seed", 7, make_cell), f"{TABLE} --runs cells",
      f"{RESULT} is of seed 7, not 0"),

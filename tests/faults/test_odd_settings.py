@@ -137,7 +137,7 @@ USES = {
     "data": use_data,
     "split": lambda config: build_split(config.split, SCENES, num_workers=1),
     "augment": use_augment,
-    "contrast": lambda config: build_contrast(config.contrast),
+    "contrast": lambda config: build_contrast(config.contrast, 16),
     "optimiser": use_optimiser,
     "method": use_method,
     "train": lambda config: require_room(config, needs_unlabelled=True),
@@ -156,6 +156,7 @@ COMMANDS_TO_TRY = [
     "check photos", "prepare folder photos s --scale 1", "split photos --labels 1 --out s.json",
     "describe photos", "experiments list", "experiments show scenes --profile tiny",
     "experiments table scenes --profile tiny", "export nowhere",
+    "import photos s", "export-labels photos x.json",
     "train --data photos --out new --train.workers=-1", "demo --out new --train.workers=-1",
 ]  # fmt: skip
 """One of each that ends soon: those that would train or export for long are refused in any case."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import pytest
 import torch
@@ -13,6 +14,18 @@ from recoseg.augment.mix import no_mix
 from recoseg.augment.strong import StrongView
 from recoseg.models.network import SegmentationNetwork
 from recoseg.types import IGNORE, Batch, ModelOutput
+
+
+@dataclass(frozen=True)
+class TinyEncoded:
+    map: Tensor  # (B, 8, H/2, W/2)
+
+    @property
+    def maps(self) -> tuple[Tensor, ...]:
+        return (self.map,)
+
+    def with_maps(self, maps: Sequence[Tensor]) -> TinyEncoded:
+        return TinyEncoded(*maps)
 
 
 class TinyNetwork(SegmentationNetwork):
@@ -41,8 +54,17 @@ class TinyNetwork(SegmentationNetwork):
             nn.init.zeros_(self.classifier.weight)
             self.classifier.bias.data = torch.tensor(probabilities).log()
 
+    def decoded_channels(self) -> int:
+        return self.classifier.in_channels
+
+    def encode(self, images: Tensor) -> TinyEncoded:
+        return TinyEncoded(self.body(images))
+
     def forward(self, images: Tensor) -> ModelOutput:
-        x = self.body(images)
+        return self.decode(self.encode(images))
+
+    def decode(self, encoded: TinyEncoded) -> ModelOutput:
+        x = encoded.map
         logits, features = self.classifier(x), None if self.representation is None else self.representation(x)
         if self.answers_in is not None:
             logits, features = (one if one is None else one.to(self.answers_in) for one in (logits, features))

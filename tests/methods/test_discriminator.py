@@ -1,4 +1,4 @@
-"""The discriminator of S4GAN: its layers, sizes and the two ways to ask it."""
+"""Discriminators: their layers, their sizes, and asking them without teaching them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import torch
 from torch import nn
 
 from recoseg.errors import UserError
-from recoseg.methods.parts.discriminator import Discriminator
+from recoseg.methods.parts.discriminator import Discriminator, PixelDiscriminator, class_maps
+from recoseg.methods.parts.second_networks import without_learning
+from recoseg.types import IGNORE
 
 
 @pytest.fixture
@@ -69,10 +71,86 @@ def test_asked_without_learning_it_answers_the_same_and_only_the_maps_get_a_grad
     images, maps = asked((32, 32))
     maps.requires_grad_()
     plain = discriminator(images, maps)
-    judgement = discriminator.judge_without_learning(images, maps)
+    judgement = without_learning(discriminator, images, maps)
     assert torch.equal(judgement.scores, plain.scores)
     (judgement.scores.sum() + judgement.features.sum()).backward()
     assert maps.grad is not None
     assert maps.grad.abs().sum() > 0
     assert all(parameter.grad is None for parameter in discriminator.parameters())
     assert all(parameter.requires_grad for parameter in discriminator.parameters())
+
+
+def test_a_true_map_is_one_hot_and_empty_where_there_is_no_label() -> None:
+    maps = class_maps(torch.tensor([[[0, 2], [IGNORE, 1]]]), 3)
+    assert maps.int().tolist() == [[[[1, 0], [0, 0]], [[0, 0], [0, 1]], [[0, 1], [0, 0]]]]
+
+
+def of_pixels(**settings) -> PixelDiscriminator:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return PixelDiscriminator(4, who="it", **settings)
+
+
+FLAWS = {"widths": (6, 8, 8), "strides": (2, 1, 2), "norm": "half"}
+
+
+def test_a_discriminator_of_pixels_equals_a_plain_reading_of_its_layers() -> None:
+    discriminator = of_pixels()
+    convolutions = [layer for layer in discriminator.layers if isinstance(layer, nn.Conv2d)]
+    assert [c.out_channels for c in convolutions] == [64, 128, 256, 512, 1]
+    _, maps = asked((64, 40))
+    x = maps
+    for layer in convolutions:
+        x = nn.functional.conv2d(x, layer.weight, layer.bias, stride=2, padding=1)
+        x = torch.where(x > 0, x, 0.2 * x) if layer is not convolutions[-1] else x
+    assert x.shape == (2, 1, 2, 1)
+    # the score of a pixel between the middles of two cells, 16 and 48 pixels down, is a mean of both
+    scores = discriminator(maps)
+    assert scores.shape == (2, 64, 40)
+    torch.testing.assert_close(scores[:, 0, 5], x[:, 0, 0, 0])
+    torch.testing.assert_close(scores[:, 31:33, 39].mean(1), x[:, 0].mean((1, 2)))
+
+
+def test_half_of_the_channels_are_normalised_over_the_batch_and_half_in_their_image() -> None:
+    discriminator = of_pixels(**FLAWS)
+    _, maps = asked((20, 20), count=3)
+    x = nn.functional.conv2d(maps, discriminator.layers[0].weight, discriminator.layers[0].bias, 2, 1)
+    normal = discriminator.layers[1](x)
+    batch, image = x[:, :3], x[:, 3:]
+    mean, spread = batch.mean((0, 2, 3), keepdim=True), batch.var((0, 2, 3), unbiased=False, keepdim=True)
+    torch.testing.assert_close(normal[:, :3], (batch - mean) / (spread + 1e-5).sqrt())
+    mean, spread = image.mean((2, 3), keepdim=True), image.var((2, 3), unbiased=False, keepdim=True)
+    torch.testing.assert_close(normal[:, 3:], (image - mean) / (spread + 1e-5).sqrt())
+
+
+@pytest.mark.parametrize(
+    ("strides", "smallest"), [((2, 2, 2, 2), 32), ((2, 2, 1, 2, 1, 2, 1), 60), ((2, 1, 2), 10)]
+)
+def test_the_smallest_image_of_a_discriminator_of_pixels_leaves_one_cell(strides, smallest) -> None:
+    discriminator = of_pixels(widths=[2] * len(strides), strides=strides)
+    _, maps = asked((smallest, smallest))
+    assert discriminator.layers(maps).shape[2:] == (1, 1)
+    with pytest.raises(UserError, match=f"it needs images of at least {smallest}x{smallest} pixels, got "):
+        discriminator(maps[:, :, 1:])
+
+
+def test_more_than_one_cell_may_be_needed() -> None:
+    discriminator = of_pixels(widths=[2] * 7, strides=(2, 2, 1, 2, 1, 2, 1), least_cells=2)
+    _, maps = asked((92, 92))
+    assert discriminator.layers(maps).shape[2:] == (2, 2)
+    with pytest.raises(UserError, match="it needs images of at least 92x92 pixels, got 92x91"):
+        discriminator(maps[..., 1:])
+
+
+def test_asked_without_learning_statistics_of_batches_stay_as_they_are() -> None:
+    discriminator = of_pixels(**FLAWS)
+    _, maps = asked((20, 20))
+    before = {name: buffer.clone() for name, buffer in discriminator.named_buffers()}
+    asked_only = without_learning(discriminator, maps.requires_grad_())
+    asked_only.sum().backward()
+    assert maps.grad.any()
+    assert before
+    assert all(torch.equal(buffer, before[name]) for name, buffer in discriminator.named_buffers())
+    assert all(parameter.grad is None for parameter in discriminator.parameters())
+    assert torch.equal(asked_only, discriminator(maps))
+    assert not all(torch.equal(buffer, before[name]) for name, buffer in discriminator.named_buffers())

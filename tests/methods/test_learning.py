@@ -2,25 +2,113 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
+from torch import nn
 
 from recoseg import RegionalContrast
 from recoseg.augment.mix import MIXES, no_mix
 from recoseg.augment.strong import StrongView
+from recoseg.augment.weak_to_strong import WeakToStrong
 from recoseg.methods import METHODS
+from recoseg.methods.advsemseg import AdvSemSeg
+from recoseg.methods.cct import CCT
+from recoseg.methods.dmt import DMT
+from recoseg.methods.ecs import ECS
+from recoseg.methods.fixmatch import FixMatch
+from recoseg.methods.gct import GCT
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method
+from recoseg.methods.parts.activation_maps import ActivationMaps
 from recoseg.methods.parts.contrast import ContrastTerm
+from recoseg.methods.parts.corrector import Corrector
+from recoseg.methods.prevmatch import PrevMatch
+from recoseg.methods.pseudoseg import PseudoSeg
 from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
+from recoseg.methods.unimatch import UniMatch
+from recoseg.methods.unimatch_v2 import UniMatchV2
+from recoseg.methods.vat import VAT
+from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
+from recoseg.models.encoders import ENCODERS
 
 STEPS = 30
+
+
+def new_sgd(network: torch.nn.Module) -> torch.optim.Optimizer:
+    return torch.optim.SGD(network.parameters(), lr=0.03, momentum=0.9)
+
+
+SIDES = {"gct": 96}
+
+
+def second_of(student: nn.Module) -> nn.Module:
+    """Like the student, of other first weights, without features."""
+    second = copy.deepcopy(student)
+    second.representation = None
+    for module in second.modules():
+        if isinstance(module, nn.Conv2d):
+            module.reset_parameters()
+    return second
+
+
+def gct_of(student: nn.Module) -> GCT:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("recoseg.methods.gct._WIDTHS", (8,) * 7)  # a detector that takes less time
+        return GCT(student, second_of(student), 2, new_sgd, ramp=10)
+
+
+def corrector() -> Corrector:
+    encoder = ENCODERS["resnet10_small"](output_stride=16)
+    return Corrector(DeepLabV3Plus(encoder=encoder, num_classes=3, decoder_width=8), 2)
+
+
+def dmt(student: nn.Module) -> DMT:
+    second = copy.deepcopy(student)
+    for parameter in second.parameters():
+        nn.init.normal_(parameter, std=0.3)
+    sgd = partial(torch.optim.SGD, lr=0.03, momentum=0.9)
+    return DMT(
+        student,
+        second,
+        StrongView(mix=no_mix),
+        lambda network: sgd(network.parameters()),
+        2,
+        STEPS,
+        supervised_start=10,
+    )
+
+
+def pseudoseg(student: nn.Module) -> PseudoSeg:
+    maps = ActivationMaps([8], 2)
+    optimiser = torch.optim.SGD(maps.parameters(), lr=0.03, momentum=0.9)
+    return PseudoSeg(student, maps, optimiser, StrongView(mix=no_mix, colours=()))
+
+
 CASES: dict[str, tuple[str, Callable[..., Method]]] = {
     "supervised": ("supervised", Supervised),
+    **{
+        f"fixmatch, {threshold}": (
+            "fixmatch",
+            lambda student, threshold=threshold: FixMatch(student, WeakToStrong(), 2, threshold=threshold),
+        )
+        for threshold in ("fixed", "daw")
+    },
+    "unimatch": ("unimatch", lambda student: UniMatch(student, WeakToStrong(), 2)),
+    "unimatch_v2": ("unimatch_v2", lambda student: UniMatchV2(student, WeakToStrong(), 2, decay=0.9)),
+    "prevmatch": ("prevmatch", lambda student: PrevMatch(student, WeakToStrong(), 2, STEPS, store_every=2)),
     "s4gan": ("s4gan", lambda student: S4GAN(student, StrongView(mix=no_mix), 2)),
+    "advsemseg": ("advsemseg", lambda student: AdvSemSeg(student, 2)),
+    "gct": ("gct", lambda student: gct_of(student)),
+    "ecs": ("ecs", lambda student: ECS(student, corrector(), new_sgd, supervised_start=3)),
+    "dmt": ("dmt", lambda student: dmt(student)),
+    "pseudoseg": ("pseudoseg", lambda student: pseudoseg(student)),
+    "vat": ("vat", lambda student: VAT(student, StrongView(mix=no_mix), decay=0.9)),
+    "cct": ("cct", lambda student: CCT(student, StrongView(mix=no_mix), 2, 0, new_sgd, ramp=20)),
     **{
         f"mean_teacher, {mix}": (
             "mean_teacher",
@@ -29,6 +117,13 @@ CASES: dict[str, tuple[str, Callable[..., Method]]] = {
         )
         for mix in MIXES
     },
+    "mean_teacher, probabilities": (
+        "mean_teacher",
+        # in thirty steps, a weight of 100 would hold the student back where its young teacher still is
+        lambda student: MeanTeacher(
+            student, StrongView().in_place(), consistency="probabilities", ramp=20, decay=0.9
+        ),
+    ),
 }  # fmt: skip
 
 
@@ -44,14 +139,19 @@ def test_the_method_learns_two_classes(tiny_network, toy_batch, case: str, with_
     _, build = CASES[case]
     method = build(tiny_network(features=8 if with_contrast else None))
     contrast = ContrastTerm(contrast=RegionalContrast(num_queries=16, num_keys=32)) if with_contrast else None
-    optimisers = [torch.optim.SGD(method.student.parameters(), lr=0.03, momentum=0.9)]
+    optimisers = [new_sgd(method.student)]
     optimisers += method.own_optimisers().values()
+
+    side = SIDES.get(case, 32)
+    size = (side, side)
 
     losses = []
     for iteration in range(STEPS):
         generator = torch.Generator().manual_seed(iteration)
-        unlabelled = toy_batch(seed=1000 + iteration, visible=False) if method.needs_unlabelled else None
-        output = method(toy_batch(seed=iteration % 4), unlabelled, iteration=iteration, generator=generator)
+        labelled, unlabelled = toy_batch(size=size, seed=iteration % 4), None
+        if method.uses_unlabelled(iteration):
+            unlabelled = toy_batch(size=size, seed=1000 + iteration, visible=False)
+        output = method(labelled, unlabelled, iteration=iteration, generator=generator)
         if contrast is not None:
             output = contrast(output, generator, iteration=iteration)
         method.zero_grad()

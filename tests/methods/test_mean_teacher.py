@@ -221,3 +221,66 @@ def test_impossible_settings_are_refused(tiny_network, same_view) -> None:
         MeanTeacher(tiny_network(), same_view, trust_above=1.5)
     with pytest.raises(UserError, match=r"unknown student's pass 'both'.*separate, together"):
         MeanTeacher(tiny_network(), same_view, student_pass="both")
+    with pytest.raises(UserError, match=r"unknown consistency 'logits'.*labels, probabilities"):
+        MeanTeacher(tiny_network(), same_view, consistency="logits")
+
+
+def original(student, view, **settings) -> MeanTeacher:
+    return MeanTeacher(student, view, consistency="probabilities", consistency_weight=100.0, **settings)
+
+
+def with_teacher(method: MeanTeacher, probabilities) -> MeanTeacher:
+    """Its teacher says this of every pixel."""
+    method.teacher.network.classifier.bias.data = torch.tensor(probabilities).log()
+    return method
+
+
+def test_squared_differences_of_probabilities_have_a_closed_form(
+    tiny_network, toy_batch, same_view, generator
+) -> None:
+    method = original(tiny_network(probabilities=(0.5, 0.5)), same_view)
+    method = with_teacher(method, (0.75, 0.25))
+    output = method(toy_batch(), toy_batch(visible=False), iteration=0, generator=generator)
+    assert output.parts["unsupervised"].item() == pytest.approx(0.0625, rel=1e-5)  # 0.25 ** 2 in both classes
+    assert output.loss.item() == pytest.approx(math.log(2) + 6.25, rel=1e-5)
+    _, (_, pseudo) = output.pixels
+    assert not pseudo.labels.any()
+    torch.testing.assert_close(pseudo.confidence, torch.full((2, 32, 32), 0.75))
+
+
+def test_soft_consistency_is_that_of_a_slow_plain_reading_without_padding(tiny_network, toy_batch) -> None:
+    method = original(tiny_network(), StrongView(mix=MIXES["none"]).in_place()).eval()
+    with torch.no_grad():
+        method.teacher.network.classifier.weight.mul_(3)
+    inside = torch.ones(2, 32, 32, dtype=torch.bool)
+    inside[0, :, 20:] = False  # ten columns of cells are left
+    unlabelled = replace(toy_batch(seed=2, visible=False), inside=inside)
+    output = method(toy_batch(), unlabelled, iteration=0, generator=torch.Generator().manual_seed(1))
+    images, _ = output.mixed
+    assert not torch.equal(images, unlabelled.images)  # colours differ
+    with torch.no_grad():
+        p = method.student(images).logits.softmax(1)
+        q = method.teacher.network(unlabelled.images).logits.softmax(1)
+    cells = [(b, r, c) for b in range(2) for r in range(16) for c in range(16) if b == 1 or c < 10]
+    total = sum((p[b, k, r, c] - q[b, k, r, c]).item() ** 2 for b, r, c in cells for k in range(2))
+    assert output.parts["unsupervised"].item() == pytest.approx(total / (2 * len(cells)), rel=1e-4)
+
+
+def test_soft_consistency_teaches_the_student_alone_and_grows_as_a_sigmoid(
+    tiny_network, toy_batch, same_view, generator
+) -> None:
+    method = with_teacher(original(tiny_network(), same_view, ramp=4), (0.9, 0.1))
+    hidden = replace(toy_batch(), labels=torch.full((2, 32, 32), IGNORE))
+    for iteration, weight in ((0, math.exp(-5)), (2, math.exp(-1.25)), (4, 1.0), (9, 1.0)):
+        output = method(hidden, toy_batch(visible=False), iteration=iteration, generator=generator)
+        expected = 100 * weight * output.parts["unsupervised"].item()
+        assert output.loss.item() == pytest.approx(expected, rel=1e-5)
+    output.loss.backward()
+    assert all(parameter.grad.any() for parameter in method.student.classifier.parameters())
+    assert all(parameter.grad is None for parameter in method.teacher.parameters())
+
+
+def test_a_threshold_has_no_effect_on_soft_consistency_and_is_refused(tiny_network, same_view) -> None:
+    for setting in ({"trust_above": 0.9}, {"pixel_above": 0.5}):
+        with pytest.raises(UserError, match=r"method.trust_above and method.pixel_above have no effect with"):
+            original(tiny_network(), same_view, **setting)

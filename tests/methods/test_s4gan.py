@@ -12,7 +12,7 @@ from torch import nn
 from recoseg.augment.mix import no_mix
 from recoseg.augment.strong import StrongView
 from recoseg.errors import UserError
-from recoseg.methods.s4gan import S4GAN, class_maps
+from recoseg.methods.s4gan import S4GAN
 from recoseg.types import IGNORE, Batch
 
 
@@ -35,11 +35,6 @@ def flat_batch(*colours: float, label: int = IGNORE, size: int = 16) -> Batch:
 
 def log_odds(probability: float) -> float:
     return math.log(probability / (1 - probability))
-
-
-def test_a_true_map_is_one_hot_and_empty_where_there_is_no_label() -> None:
-    maps = class_maps(torch.tensor([[[0, 2], [IGNORE, 1]]]), 3)
-    assert maps.int().tolist() == [[[[1, 0], [0, 0]], [[0, 0], [0, 1]], [[0, 1], [0, 0]]]]
 
 
 def test_parts_have_closed_forms(tiny_network, same_view, generator) -> None:

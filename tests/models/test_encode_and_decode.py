@@ -101,6 +101,40 @@ def test_the_encoder_of_a_foreign_network_works_once_and_learns_from_each_decodi
     assert "forward" not in vars(network.network.encoder)  # it answers for itself again
 
 
+CHANNELS = {"DeepLabV2": 256, "DeepLabV3+": 304, "foreign": 12, "transformers": 8}
+SIZES = {"DeepLabV2": (4, 6), "DeepLabV3+": (16, 24), "foreign": (32, 48), "transformers": (16, 24)}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_map_that_the_classifier_reads_can_be_taken(name: str) -> None:
+    torch.manual_seed(0)
+    network, images = NETWORKS[name](), torch.rand(2, 3, 64, 96)
+    before = [len(module._forward_pre_hooks) for module in network.modules()]
+    with network.tapped_decoder() as taken:
+        output = network(images)
+    decoded = taken((64, 96))
+    assert decoded.shape == (2, CHANNELS[name], *SIZES[name])
+    assert network.decoded_channels() == CHANNELS[name]
+    (gradient,) = torch.autograd.grad(output.logits.sum(), decoded)
+    assert gradient.any()  # it is what the logits are made of
+    assert [len(module._forward_pre_hooks) for module in network.modules()] == before
+
+
+def test_a_foreign_network_without_a_representation_head_shows_its_decoders_map_too() -> None:
+    network = with_representation(Skipping(), num_classes=3, feature_channels=None, multiple_of=16)
+    assert network.place is None
+    assert network.decoded_channels() == 12
+    with network.tapped_decoder() as taken:
+        network(torch.rand(2, 3, 40, 50))  # padded to 48 x 64
+    assert taken((40, 50)).shape == (2, 12, 20, 25)
+    assert network.place is None
+
+
+def test_a_network_that_does_not_say_what_its_classifier_reads_is_told_so() -> None:
+    with pytest.raises(UserError, match="SegmentationNetwork does not say what its classifier reads"):
+        SegmentationNetwork().decoded_channels()
+
+
 def test_a_network_without_an_encoder_by_name_says_so() -> None:
     plain = with_representation(nn.Conv2d(3, 3, 1), num_classes=3, feature_channels=None)
     with pytest.raises(UserError, match="Conv2d has no part named base_model, backbone or encoder"):

@@ -61,7 +61,8 @@ def _image_folder(root: Path) -> Path:
     if not images.is_dir():
         raise UserError(
             f"{root} has no folder images/; put images into {images} and labels into {root / 'labels'}, "
-            "or let recoseg prepare make such a folder from a dataset in its own layout"
+            "or let recoseg prepare make such a folder from a dataset in its own layout, or recoseg import "
+            "from labels of a labelling tool"
         )
     return images
 

@@ -36,6 +36,20 @@ class Row:
 METHODS = {
     "supervised": Row("Supervised", "supervised"),
     "s4gan": Row("S4GAN", "s4gan"),
+    "advsemseg": Row("AdvSemSeg", "advsemseg"),
+    "mean-teacher": Row(
+        "Mean Teacher", "mean_teacher", "none", changes={"method.consistency": "probabilities"}
+    ),
+    "vat": Row("VAT", "vat"),
+    "cct": Row("CCT", "cct"),
+    "gct": Row("GCT", "gct"),
+    "pseudoseg": Row("PseudoSeg", "pseudoseg"),
+    "dmt": Row("DMT", "dmt"),
+    "ecs": Row("ECS", "ecs"),
+    "fixmatch": Row("FixMatch", "fixmatch"),
+    "unimatch": Row("UniMatch", "unimatch"),
+    "unimatch-v2": Row("UniMatch V2", "unimatch_v2"),
+    "prevmatch": Row("PrevMatch", "prevmatch"),
     "cutout": Row("CutOut", "mean_teacher", "cutout"),
     "cutmix": Row("CutMix", "mean_teacher", "cutmix"),
     "classmix": Row("ClassMix", "mean_teacher", "classmix"),
@@ -44,6 +58,12 @@ METHODS = {
     "reco-cutmix": Row("ReCo + CutMix", "mean_teacher", "cutmix", contrast=True),
     "reco-classmix": Row("ReCo + ClassMix", "mean_teacher", "classmix", contrast=True),
 }
+_WITHOUT_RECO = tuple(row for row in METHODS if not METHODS[row].contrast and f"reco-{row}" not in METHODS)
+METHODS |= {
+    f"reco-{row}": replace(METHODS[row], title=f"ReCo + {METHODS[row].title}", contrast=True)
+    for row in _WITHOUT_RECO
+}
+"""Every method without and with the contrast on top."""
 
 
 def _reco(title: str, changes: Settings) -> Row:
@@ -70,11 +90,20 @@ VARIANTS = {
     "easy-active": _reco("easy queries, active keys", {"contrast.queries": "easy"}),
     "keys-per-query": _reco("keys of each query's own", {"contrast.keys": "per_query"}),
     "keys-shared": _reco("keys shared by a class", {"contrast.keys": "shared"}),
+    "feature-bank": _reco(
+        "keys and class means from a feature bank",
+        {"contrast.bank.name": "labelled", "contrast.bank.prototypes": "bank"},
+    ),
+    "bank-negatives": _reco("negative keys from a feature bank", {"contrast.bank.name": "labelled"}),
     "teacher-average": _reco("teacher's BatchNorm: averages", {"method.teacher_norm": "average"}),
     "teacher-batch": _reco("teacher's BatchNorm: batch", {"method.teacher_norm": "batch"}),
-    "supervised-v2": Row("Supervised, DeepLabV2", "supervised", model="deeplab_v2"),
-    "reco-classmix-v2": replace(_reco("ReCo + ClassMix, DeepLabV2", {}), model="deeplab_v2"),
-}
+    **{
+        f"{row}-v2": replace(METHODS[row], title=f"{METHODS[row].title}, DeepLabV2", model="deeplab_v2")
+        for row in (
+            "supervised", "advsemseg", "s4gan", "cutmix", "classmix", "gct", "dmt", "reco-classmix",
+        )
+    },
+}  # fmt: skip
 ROWS = {**METHODS, **VARIANTS}
 
 
@@ -145,6 +174,22 @@ _Pairs = tuple[tuple[str, str], ...]
 _FEW_LABELS = ("supervised", "s4gan", "cutout", "cutmix", "classmix", "reco-classmix")
 _ALL_LABELS = ("supervised", "reco-supervised")
 _BUDGETS = {"voc": (60, 200, 600), "cityscapes": (20, 50, 150), "sun": (50, 150, 500)}
+_LEADERS = ("fixmatch", "unimatch", "unimatch-v2", "prevmatch")
+_TABLE_2 = (
+    "advsemseg",
+    "mean-teacher",
+    "cct",
+    "gct",
+    "vat",
+    "cutmix",
+    "classmix",
+    "pseudoseg",
+    "reco-classmix",
+)
+_APPENDIX_B = (
+    "advsemseg-v2", "s4gan-v2", "cutmix-v2", "classmix-v2", "gct-v2", "dmt-v2", "ecs", "reco-classmix-v2",
+    "reco-classmix",
+)  # fmt: skip
 _RANDOM_BUDGETS = {"voc": (100, 212, 529, 1323), "cityscapes": (100, 372, 744, 1488)}
 
 
@@ -157,6 +202,7 @@ class Grid:
     table: str | None  # of the paper, by its name in paper_figures.yaml
     baseline: str = "classmix"
     seeds: tuple[int, ...] = (0, 1, 2)
+    gaps: bool = False  # whether a score is followed by how far it is from that with all labels
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -183,7 +229,7 @@ def _both_deeplabs() -> _Pairs:
     pairs: _Pairs = ()
     for dataset, budgets in _RANDOM_BUDGETS.items():
         columns = (f"{dataset}-{labels}" for labels in budgets)
-        pairs += all_of(("reco-classmix-v2", "reco-classmix"), *columns)
+        pairs += all_of(_APPENDIX_B, *columns)
         pairs += all_of(("supervised-v2", "supervised"), f"{dataset}-all")
     return pairs
 
@@ -204,6 +250,24 @@ GRIDS = {
         all_of(("supervised", "classmix", "reco-classmix"), "camvid-20"),
         None,
     ),
+    "methods": Grid(
+        "Every method, without and with ReCo",
+        all_of(
+            tuple(name for row in METHODS if not METHODS[row].contrast for name in (row, f"reco-{row}")),
+            "camvid-20",
+        ),
+        None,
+        baseline="supervised",
+    ),
+    "leaders": Grid(
+        "Today's leaders, without and with ReCo",
+        all_of(
+            ("classmix", "reco-classmix", *(name for row in _LEADERS for name in (row, f"reco-{row}"))),
+            "camvid-20",
+            "cityscapes-20",
+        ),
+        None,
+    ),
     "ceiling": Grid(
         "All labels, in the same schedule",
         all_of(("supervised",), "cityscapes-all", "camvid-all"),
@@ -213,7 +277,7 @@ GRIDS = {
     ),
     "voc-partitions": Grid(
         "Pascal VOC with the published lists of PseudoSeg",
-        all_of(("cutmix", "classmix", "reco-classmix"), "voc-92", "voc-183", "voc-366", "voc-732"),
+        all_of(_TABLE_2, "voc-92", "voc-183", "voc-366", "voc-732"),
         "voc-partitions",
         baseline="cutmix",  # which the paper has there
     ),
@@ -230,6 +294,7 @@ GRIDS = {
         _both_deeplabs(),
         "both-deeplabs",
         baseline="reco-classmix-v2",
+        gaps=True,
     ),
     "queries": _ablation(
         "Number of queries", "queries", "classmix", "queries-32", "queries-64", "queries-128", "queries-256"
@@ -252,6 +317,11 @@ GRIDS = {
     ),
     "key-sharing": _ablation(
         "Negative keys of each query, or shared by a class", None, "classmix", "keys-per-query", "keys-shared"
+    ),
+    "feature-bank": _ablation(
+        "Keys from a feature bank instead of the batch",
+        "feature-bank",
+        "classmix", "feature-bank", "bank-negatives", "reco-classmix",
     ),
     "teacher-norm": _ablation(
         "BatchNorm of the teacher when it labels", None, "classmix", "teacher-average", "teacher-batch"

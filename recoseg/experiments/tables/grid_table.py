@@ -27,6 +27,8 @@ class Line:
     best: bool = False
     paper: PaperFigure | None = None
     paper_difference: float | None = None
+    gap: float | None = None  # how far the mean is from that of the same network with all labels
+    paper_gap: float | None = None
 
     @property
     def is_baseline(self) -> bool:
@@ -52,7 +54,28 @@ def summarise(grid: Grid, results: Sequence[Result]) -> list[Line]:
     for column in grid.columns:
         found = [result for result in results if result.column == column and result.seed in grid.seeds]
         lines += _with_best(_lines_of(grid, column, found)) + _lines_of_others(grid, column)
-    return lines
+    return _with_gaps(grid, lines) if grid.gaps else lines
+
+
+def _with_gaps(grid: Grid, lines: Sequence[Line]) -> list[Line]:
+    """How far each line is from all labels: ours from supervised learning with the same network; the
+    paper's from what its table has for the same system, or for supervised learning."""
+    whole = {(line.row or line.title, COLUMNS[line.column].dataset): line
+             for line in lines if line.column.endswith("-all")}  # fmt: skip
+
+    def with_gap(line: Line) -> Line:
+        if line.column.endswith("-all"):
+            return line
+        dataset = COLUMNS[line.column].dataset
+        model = ROWS[line.row].model if line.row else None
+        ours = whole.get(("supervised-v2" if model == "deeplab_v2" else "supervised", dataset))
+        own = whole.get((line.title, dataset)) or whole.get((f"{line.title}, all labels", dataset))
+        gap = ours.mean - line.mean if ours and ours.mean is not None and line.mean is not None else None
+        full = (own or ours) if line.paper else None
+        paper_gap = full.paper.mean - line.paper.mean if full and full.paper and line.paper else None
+        return replace(line, gap=gap, paper_gap=paper_gap)
+
+    return [with_gap(line) for line in lines]
 
 
 def _require_comparable(results: Sequence[Result]) -> None:
@@ -211,7 +234,9 @@ class GridTable:
     @property
     def compared(self) -> str:
         how = "" if self.one_seed else "; differences are means over the seeds that both have"
-        return f"Baseline: {self.baselines}{how}."
+        gaps = any(line.gap is not None or line.paper_gap is not None for line in self.lines)
+        told = " In brackets: points below all labels." if gaps else ""
+        return f"Baseline: {self.baselines}{how}.{told}"
 
     @property
     def quoted(self) -> str:
@@ -265,7 +290,7 @@ def _figures_as_text(line: Line) -> tuple[str, str, str, str, str, str]:
     else:
         several = len(line.scores) > 1
         ours = (
-            f"{line.mean:.1f}",
+            f"{line.mean:.1f}{'' if line.gap is None else f' ({line.gap:.1f})'}",
             f"{line.lowest:.1f}–{line.highest:.1f}" if several else DASH,
             "baseline" if line.is_baseline else signed(line.difference, 1),
             f"{len(line.scores)} of {len(line.scores) + len(line.missing)}"
@@ -280,7 +305,8 @@ def _paper_as_text(line: Line) -> tuple[str, str]:
         return DASH, DASH
     spread = "" if line.paper.spread is None else f" ± {line.paper.spread:.2f}"
     difference = "baseline" if line.is_baseline else signed(line.paper_difference, 2)
-    return f"{line.paper.mean:.2f}{spread}", difference
+    gap = "" if line.paper_gap is None else f" ({line.paper_gap:.2f})"
+    return f"{line.paper.mean:.2f}{spread}{gap}", difference
 
 
 def signed(value: float | None, digits: int) -> str:

@@ -118,6 +118,8 @@ def _plain_values(table: GridTable, line: Line) -> dict[str, object]:
         "paper_range": paper and paper.spread,
         "paper_difference": _rounded(line.paper_difference),
         "paper_table": paper and paper.table,
+        "gap": _rounded(line.gap),
+        "paper_gap": _rounded(line.paper_gap),
     }
 
 

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from recoseg.errors import UserError
+from recoseg.types import IGNORE
 
 INTEGERS = (torch.uint8, torch.int16, torch.int32, torch.int64)
 
@@ -28,6 +29,14 @@ def check_probability(name: str, value: float) -> None:
 def check_share(name: str, value: float) -> None:
     if not 0 < value <= 1:
         raise UserError(f"{name}: got {value!r}, needs a share above 0, and at most 1")
+
+
+def check_ignore_index(value: int) -> None:
+    """255, or a number that no class can have: negative ones are usual elsewhere."""
+    if not isinstance(value, int) or isinstance(value, bool) or 0 <= value < IGNORE:
+        raise UserError(
+            f"ignore_index: got {value!r}, needs {IGNORE} or more, or a negative number such as -100"
+        )
 
 
 def check_inputs(

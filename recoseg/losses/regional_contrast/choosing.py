@@ -109,27 +109,40 @@ def choose_queries(regions: Regions, classes: Tensor, num_queries: int) -> Tenso
 class PresentClasses:
     """Which classes have pixels and queries: the only thing in the contrast that the host must know."""
 
-    present: Tensor  # (N,) classes with pixels here
-    with_queries: Tensor  # (C,) those among them that have queries
+    present: Tensor  # (N,) classes with pixels here; where keys come from a feature bank, those that it holds
+    with_queries: Tensor  # (C,) classes that have queries
     inactive_because: str | None
+    from_bank: bool = False  # whether keys come from a feature bank
 
 
-def find_present(pixels: ContrastPixels, regions: Regions, kind: str) -> PresentClasses:
-    """One copy to the host, of 2K + 2 numbers: shapes of what follows depend on it, and errors ride along."""
+def find_present(
+    pixels: ContrastPixels, regions: Regions, kind: str, stored: Tensor | None = None
+) -> PresentClasses:
+    """One copy to the host, of 2K + 2 numbers: shapes of what follows depend on it, and errors ride along.
+
+    `stored` (K,): how many features of each class a bank has to offer, if there is one. With two classes or
+    more, keys come from there.
+    """
     num_classes = pixels.num_classes
-    on_host = torch.cat((regions.counts, regions.candidates, pixels.num_wrong)).cpu()
-    counts, candidates, num_wrong = torch.split(on_host, [num_classes, num_classes, 2])
+    parts = [regions.counts, regions.candidates, pixels.num_wrong, *([] if stored is None else [stored])]
+    on_host = torch.cat(parts).cpu()
+    counts, candidates, num_wrong, in_bank = on_host.tensor_split(
+        (num_classes, 2 * num_classes, 2 * num_classes + 2)
+    )
     _refuse_wrong_values(num_wrong, pixels)
     present, with_queries = counts.nonzero()[:, 0], candidates.nonzero()[:, 0]
+    from_bank = int((in_bank > 0).sum()) >= 2
     device = regions.counts.device
-    why = _why_inactive(len(present), len(with_queries), kind)
-    return PresentClasses(present.to(device), with_queries.to(device), why)
+    why = _why_inactive(len(present), len(with_queries), kind, from_bank=from_bank)
+    if from_bank:
+        present = in_bank.nonzero()[:, 0]
+    return PresentClasses(present.to(device), with_queries.to(device), why, from_bank)
 
 
-def _why_inactive(num_present: int, num_with_queries: int, kind: str) -> str | None:
+def _why_inactive(num_present: int, num_with_queries: int, kind: str, *, from_bank: bool) -> str | None:
     if num_present == 0:
         return "every pixel is ignored"
-    if num_present == 1:
+    if num_present == 1 and not from_bank:
         return "only one class is present"
     return None if num_with_queries else f"no pixel may be a {kind} query"
 

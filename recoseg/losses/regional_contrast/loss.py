@@ -11,9 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from recoseg.errors import UserError
+from recoseg.losses.regional_contrast.bank import FeatureBank
 from recoseg.losses.regional_contrast.checks import (
     check_above_zero,
     check_count,
+    check_ignore_index,
     check_inputs,
     check_probability,
     check_share,
@@ -36,6 +38,7 @@ from recoseg.losses.regional_contrast.fast.pixel_vectors import chosen_vectors
 from recoseg.losses.regional_contrast.prototypes import Prototypes, class_prototypes, unit_vectors
 from recoseg.losses.regional_contrast.stats import ContrastStats, contrast_stats
 from recoseg.text import lookup
+from recoseg.types import IGNORE
 
 
 class RegionalContrast(nn.Module):
@@ -48,8 +51,10 @@ class RegionalContrast(nn.Module):
     (`pixels`), so that rare classes are seldom asked; and negative keys come from all other classes alike
     (`uniform`), or from all pixels of other classes alike (`pixels`, Eq. 1 as it is written).
 
-    It has no parameters and no state. Under `torch.distributed` class means are those of the global batch, so
-    every process must call it in each step; queries and keys are a process's own pixels.
+    With a `bank` of features negative keys come from there, and by its choice class means too.
+
+    It has no parameters, and no state but its bank. Under `torch.distributed` class means are those of the
+    global batch, so every process must call it in each step; queries and keys are a process's own pixels.
     """
 
     def __init__(
@@ -64,8 +69,11 @@ class RegionalContrast(nn.Module):
         negatives: Literal["active", "uniform", "pixels"] = "active",
         keys: Literal["per_query", "shared"] = "per_query",
         graph_temperature: float = 1.0,
+        bank: FeatureBank | None = None,
+        ignore_index: int = IGNORE,
     ) -> None:
         super().__init__()
+        check_ignore_index(ignore_index)
         check_count("num_queries", num_queries)
         check_count("num_keys", num_keys)
         check_above_zero("temperature", temperature)
@@ -94,6 +102,8 @@ class RegionalContrast(nn.Module):
         self.negatives = negatives
         self.keys = keys
         self.graph_temperature = graph_temperature
+        self.ignore_index = ignore_index
+        self.bank = bank
 
     @overload
     def forward(
@@ -126,12 +136,17 @@ class RegionalContrast(nn.Module):
         generator: torch.Generator | None = None,
         return_stats: bool = False,
     ) -> Tensor | tuple[Tensor, ContrastStats]:
-        """(B, D, h, w), (B, h, w) with 255 where a pixel takes no part, (B, K, h, w) -> scalar.
+        """(B, D, h, w), (B, h, w), (B, K, h, w) -> scalar. Pixels of label 255, or what `ignore_index` is,
+        take no part.
 
         Exactly 0, and connected to the features, when fewer than two classes are present or none has a query.
         Draws come from `generator`, or else from torch's own.
         """
         check_inputs(features, labels, probabilities, generator)
+        if self.ignore_index != IGNORE:
+            labels = labels.long().masked_fill(labels == self.ignore_index, IGNORE)
+        if self.bank is not None:
+            self.bank.require_fit(features, probabilities)
         with torch.autocast(features.device.type, enabled=False):
             features = features if features.dtype == torch.float64 else features.float()
             pixels = ContrastPixels.of(labels, probabilities)
@@ -139,7 +154,10 @@ class RegionalContrast(nn.Module):
             regions = group_by_class(pixels.labels, candidates, pixels.num_classes, generator)
             # Processes meet here, before any of them may find that it has nothing to compare.
             means = class_prototypes(features, pixels.labels, regions.counts)
-            classes = find_present(pixels, regions, self.queries)
+            stored = None if self.bank is None else self.bank.usable()
+            classes = find_present(pixels, regions, self.queries, stored)
+            if self.bank is not None and classes.from_bank:
+                means = self.bank.prototypes_with(means)
 
             ranked_first = None
             if classes.inactive_because:
@@ -177,11 +195,14 @@ class RegionalContrast(nn.Module):
         query_pixels = choose_queries(regions, with_queries, self.num_queries)  # (C, Q)
         queries = unit_vectors(chosen_vectors(features, query_pixels))  # (C, Q, D)
 
-        cosines, counts = means.graph[with_queries][:, present], regions.counts[present]
+        key_map, among = features.detach(), regions
+        if self.bank is not None and classes.from_bank:
+            key_map, among = self.bank.as_map().to(features.dtype), self.bank.regions()
+        cosines, counts = means.graph[with_queries][:, present], among.counts[present]
         scores = NEGATIVES[self.negatives](cosines, counts, self.graph_temperature)
         probability = negative_distribution(scores, own=with_queries[:, None] == present)  # (C, N)
-        sampler = KeySampler.of(probability, regions, present, generator)
-        negatives = KEYS[self.keys](features.detach(), sampler, self.num_keys)
+        sampler = KeySampler.of(probability, among, present, generator)
+        negatives = KEYS[self.keys](key_map, sampler, self.num_keys)
 
         return info_nce(queries, means.directions[with_queries], negatives, self.temperature, rank=rank)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -17,20 +19,27 @@ def plain_regional_contrast(
     temperature: float = 0.5,
     hard_below: float = 0.97,
     graph_temperature: float = 1.0,
+    bank: Mapping[int, Tensor] | None = None,
+    prototypes_of_bank: bool = False,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """(B, D, h, w), (B, h, w) with 255 where a pixel takes no part, (B, K, h, w) -> scalar: Eq. 1 to 4."""
+    """(B, D, h, w), (B, h, w) with 255 where a pixel takes no part, (B, K, h, w) -> scalar: Eq. 1 to 4.
+
+    With a `bank`, class -> stored features (n, D), of two classes or more, negative keys come from there.
+    """
     vectors = features.permute(0, 2, 3, 1).flatten(0, 2)  # (P, D)
     probabilities, labels = probabilities.permute(0, 2, 3, 1).flatten(0, 2), labels.flatten()  # (P, K), (P,)
     pixels = {k: vectors[labels == k] for k in range(probabilities.shape[1]) if (labels == k).any()}
+    source = bank if bank is not None and len(bank) >= 2 else pixels  # of negative keys
     # Eq. 2: the positive key of a class is the mean of its features, in direction.
-    prototype = {k: F.normalize(members.detach().mean(0), dim=0) for k, members in pixels.items()}
+    regions = {**pixels, **source} if prototypes_of_bank else {**source, **pixels}
+    prototype = {k: F.normalize(members.detach().mean(0), dim=0) for k, members in regions.items()}
 
     losses = []
     for k in pixels:
         # Eq. 4: a query is a pixel of the class that the network is not sure of.
         hard = pixels[k][probabilities[labels == k, k] <= hard_below]
-        others = [other for other in pixels if other != k]
+        others = [other for other in source if other != k]
         if not len(hard) or not others:
             continue
         # Eq. 3: the more a class is like this one, the more often its pixels are negative keys.
@@ -40,7 +49,7 @@ def plain_regional_contrast(
             query = F.normalize(hard[number], dim=0)  # (D,)
             negatives = []
             for place in how_often.multinomial(num_keys, replacement=True, generator=generator):
-                members = pixels[others[place]].detach()
+                members = source[others[place]].detach()
                 negatives.append(members[torch.randint(len(members), (), generator=generator)])
             keys = torch.stack([prototype[k], *(F.normalize(key, dim=0) for key in negatives)])  # (1 + M, D)
             # Eq. 1: the share of the positive key among all keys.

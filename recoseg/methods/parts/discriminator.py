@@ -1,17 +1,19 @@
-"""The discriminator of S4GAN: does a class map look like one that a person drew for this image?"""
+"""Discriminators: does a class map look like one that a person drew? As a whole, or at each pixel."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 
 from recoseg.errors import UserError
+from recoseg.models.layers import resize
+from recoseg.text import lookup
 
 WIDTHS = (64, 128, 256, 512)
-_SMALLEST = 2 ** len(WIDTHS)  # each convolution halves the image; this size leaves one cell
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class Judgement:
 
 
 class Discriminator(nn.Module):
-    """Four 4x4 convolutions of stride 2, the mean over the image, one score. Any size from 16x16 on."""
+    """S4GAN's. Four 4x4 convolutions of stride 2, the mean over the image, one score. From 16x16 on."""
 
     def __init__(self, num_classes: int) -> None:
         super().__init__()
@@ -36,20 +38,84 @@ class Discriminator(nn.Module):
             ]
         self.layers = nn.Sequential(*layers[:-1])  # no dropout after the last one
         self.score = nn.Linear(WIDTHS[-1], 1)
+        self.smallest = smallest_side([2] * len(WIDTHS))
 
     def forward(self, images: Tensor, maps: Tensor) -> Judgement:
         """Images (B, 3, H, W) in [0, 1] and maps (B, K, H, W) of class probabilities."""
-        if min(images.shape[2:]) < _SMALLEST:
-            height, width = images.shape[2:]
-            raise UserError(
-                f"s4gan needs images of at least {_SMALLEST}x{_SMALLEST} pixels, got {height}x{width}: "
-                "use larger crops"
-            )
+        require_side(images, self.smallest, who="s4gan")
         features = self.layers(torch.cat([images, maps], 1)).mean((2, 3))  # (B, 512)
         return Judgement(features, self.score(features).squeeze(1))
 
-    def judge_without_learning(self, images: Tensor, maps: Tensor) -> Judgement:
-        """The same, with gradients for the maps and none for the discriminator."""
-        fixed = {name: parameter.detach() for name, parameter in self.named_parameters()}
-        judgement: Judgement = functional_call(self, fixed, (images, maps))
-        return judgement
+
+class HalfBatchNorm(nn.Module):
+    """BatchNorm for the first half of the channels, InstanceNorm without weights for the others."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.of_batch = nn.BatchNorm2d(channels // 2)
+        self.of_image = nn.InstanceNorm2d(channels - channels // 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        first, second = x.tensor_split([self.of_batch.num_features], dim=1)
+        return torch.cat([self.of_batch(first), self.of_image(second)], 1)
+
+
+_NORMS: dict[str, Callable[[int], list[nn.Module]]] = {
+    "none": lambda channels: [],
+    "half": lambda channels: [HalfBatchNorm(channels)],
+}
+
+
+class PixelDiscriminator(nn.Module):
+    """One number for each pixel: 4x4 convolutions with LeakyReLU between them, and bilinear to the image.
+
+    `widths` and `strides` are those of all convolutions but the last, which has stride 2 and one output. With
+    `norm` "half", half of the channels are normalised over the batch, half within their image. An image that
+    leaves fewer than `least_cells` to a side is refused, and `who` needs it is named.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        *,
+        who: str,
+        widths: Sequence[int] = WIDTHS,
+        strides: Sequence[int] = (2, 2, 2, 2),
+        norm: Literal["none", "half"] = "none",
+        least_cells: int = 1,
+    ) -> None:
+        super().__init__()
+        layers: list[nn.Module] = []
+        for width, stride in zip(widths, strides, strict=True):
+            layers.append(nn.Conv2d(inputs, width, 4, stride=stride, padding=1))
+            layers += [*lookup(_NORMS, norm, what="norm")(width), nn.LeakyReLU(0.2, inplace=True)]
+            inputs = width
+        self.layers = nn.Sequential(*layers, nn.Conv2d(inputs, 1, 4, stride=2, padding=1))
+        self.who, self.smallest = who, smallest_side([*strides, 2], cells=least_cells)
+
+    def forward(self, maps: Tensor) -> Tensor:
+        """(B, C, H, W) -> (B, H, W) float32, before any sigmoid."""
+        require_side(maps, self.smallest, who=self.who)
+        scores = self.layers(maps).float()  # (B, 1, h, w)
+        return resize(scores, maps.shape[2:])[:, 0]
+
+
+def smallest_side(strides: Sequence[int], cells: int = 1) -> int:
+    """The side of an image of which 4x4 convolutions of these strides, padded by 1, leave so many cells."""
+    for stride in reversed(strides):
+        cells = (cells - 1) * stride + 2
+    return cells
+
+
+def require_side(images: Tensor, smallest: int, *, who: str) -> None:
+    if min(images.shape[2:]) < smallest:
+        height, width = images.shape[2:]
+        raise UserError(
+            f"{who} needs images of at least {smallest}x{smallest} pixels, got {height}x{width}: "
+            "use larger crops"
+        )
+
+
+def class_maps(labels: Tensor, num_classes: int) -> Tensor:
+    """(B, H, W) -> (B, K, H, W) bool: one-hot, and nothing where there is no label."""
+    return labels[:, None] == torch.arange(num_classes, device=labels.device)[:, None, None]

@@ -74,7 +74,7 @@ class Teacher(nn.Module):
     @torch.no_grad()
     def logits(self, images: Tensor) -> Tensor:
         """(B, 3, H, W) -> (B, K, h, w) at the resolution of the network's decoder."""
-        statistics = _by_batch(self.network) if self.by_batch else nullcontext()
+        statistics = by_batch(self.network) if self.by_batch else nullcontext()
         with without_features(self.network) as network, statistics:
             logits: Tensor = network(images).logits.float()
         return logits
@@ -93,7 +93,7 @@ def labels_of(logits: Tensor, size: tuple[int, int]) -> PseudoLabels:
 
 
 @contextmanager
-def _by_batch(network: nn.Module) -> Iterator[None]:
+def by_batch(network: nn.Module) -> Iterator[None]:
     """Within it, BatchNorm takes the statistics of its batch, and leaves the running ones alone."""
     norms = [module for module in network.modules() if isinstance(module, _BatchNorm)]
     for module in norms:

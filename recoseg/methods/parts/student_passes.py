@@ -19,6 +19,13 @@ class _BothOutputs:
     on_mixed: ModelOutput
     whole: ModelOutput | None = None
 
+    @property
+    def logits(self) -> Tensor:
+        """(B, K, h, w): of the labelled crops, then of the others."""
+        if self.whole is not None:
+            return self.whole.logits
+        return torch.cat([self.on_labelled.logits, self.on_mixed.logits])
+
     def pixels(
         self, labelled: PseudoLabels, mixed: PseudoLabels
     ) -> Sequence[tuple[ModelOutput, PseudoLabels]]:

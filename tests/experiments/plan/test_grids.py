@@ -102,16 +102,19 @@ def test_camvid_is_scored_on_its_test_images_and_every_dataset_has_a_title() -> 
         ("cityscapes-20", 7, 1, 21),
         ("camvid-20", 3, 1, 9),
         ("ceiling", 1, 2, 2),
-        ("voc-partitions", 3, 4, 36),
+        ("voc-partitions", 9, 4, 108),
         ("partial-labels", 4, 8, 96),
-        ("both-deeplabs", 4, 10, 60),  # 8 partitions x 2 networks, all labels of 2 datasets x 2 networks
+        ("both-deeplabs", 11, 10, 228),  # 8 partitions x 2 networks, all labels of 2 datasets x 2 networks
         ("queries", 5, 1, 15),
         ("keys", 5, 1, 15),
         ("unlabelled-share", 5, 1, 15),
         ("mixes", 6, 1, 18),
         ("sampling", 5, 1, 15),
         ("key-sharing", 3, 1, 9),
+        ("feature-bank", 4, 1, 12),
         ("teacher-norm", 3, 1, 9),
+        ("methods", 34, 1, 102),
+        ("leaders", 10, 2, 60),
         ("scenes", 3, 1, 9),
     ],
 )
@@ -123,7 +126,7 @@ def test_a_grid_has_so_many_rows_columns_and_runs(name, rows, columns, runs) -> 
 
 
 def test_all_grids_are_counted_above() -> None:
-    assert len(GRIDS) == 15
+    assert len(GRIDS) == 18
 
 
 @pytest.mark.parametrize("name", GRIDS)

@@ -153,10 +153,37 @@ def test_a_column_without_the_baseline_is_compared_with_its_first_row(result_of)
 
 
 def test_methods_that_the_paper_quotes_have_its_figures_and_no_seeds() -> None:
-    lines = [line for line in summarise(GRIDS["voc-partitions"], []) if line.title == "PseudoSeg"]
-    assert [line.paper.mean for line in lines] == [57.60, 65.50, 69.14, 72.41]
+    lines = [line for line in summarise(GRIDS["both-deeplabs"], []) if line.title == "CCT, PSPNet"]
+    assert [line.paper.mean for line in lines] == [70.45, 75.25]
     assert all(line.row is None and not line.missing and line.mean is None for line in lines)
     assert not [line for line in summarise(GRIDS["cityscapes-20"], []) if line.row is None]
+
+
+def test_gaps_to_all_labels_are_those_that_the_paper_prints_and_ours(result_of) -> None:
+    results = [
+        result_of("supervised-v2", "voc-all", 0, 70.0),
+        result_of("dmt-v2", "voc-212", 0, 62.5),
+        result_of("supervised-v2", "cityscapes-all", 0, 60.0),
+    ]
+    lines = {
+        (line.row or line.title, line.column): line for line in summarise(GRIDS["both-deeplabs"], results)
+    }
+    assert lines["dmt-v2", "voc-212"].gap == pytest.approx(7.5)
+    assert lines["classmix-v2", "voc-212"].gap is None  # not run
+    printed = {
+        ("advsemseg-v2", "voc-212"): 17.70,
+        ("s4gan-v2", "cityscapes-744"): 3.90,
+        ("classmix-v2", "cityscapes-1488"): -0.10,
+        ("gct-v2", "voc-1323"): 3.49,
+        ("dmt-v2", "cityscapes-372"): 5.13,
+        ("CCT, PSPNet", "voc-1323"): 4.80,
+        ("ECS, DeepLabV3+, images twice as large", "cityscapes-744"): 4.06,
+        ("reco-classmix-v2", "voc-100"): 11.20,
+        ("reco-classmix", "cityscapes-1488"): -0.15,
+    }
+    for place, gap in printed.items():
+        assert lines[place].paper_gap == pytest.approx(gap, abs=0.005), place
+    assert all(line.gap is None for line in summarise(GRIDS["cityscapes-20"], []))
 
 
 def test_boundary_scores_are_averaged_over_the_seeds_that_have_one(result_of) -> None:

@@ -1,0 +1,229 @@
+"""Drawing what a tool says of an image as a label image, upright, one class a pixel."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, UnidentifiedImageError
+
+from recoseg.data.image_files import stored_size
+from recoseg.data.label_codes import ByColour, ByValue, Labels
+from recoseg.data.problem import FileError
+from recoseg.exchange.annotation import (
+    VOID,
+    AnnotatedImage,
+    Form,
+    LabelFile,
+    MaskFile,
+    Polygons,
+    Shape,
+    Strokes,
+)
+from recoseg.exchange.rasterise import Patch, cut
+from recoseg.exchange.reading import NOT_UNDERSTOOD, WRONG
+from recoseg.types import IGNORE
+
+OVERLAPS = {
+    "smaller": "where objects overlap, the smaller one is on top",
+    "later": "where objects overlap, the one that the tool has in front, or lists later, is on top",
+    "void": "where objects of two classes overlap, pixels are void",
+}
+
+_TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+"""EXIF orientation -> what makes the stored image upright."""
+
+_SIDEWAYS = (5, 6, 7, 8)
+_OPEN, _CROWD = -1, -2  # on the canvas: nobody claimed the pixel, or a crowd alone
+EXIF_RULE = (
+    "images that EXIF turns: labels are of the upright image, or as stored if only that has their size"
+)
+_LATITUDE = 1.0  # pixels by which tools overshoot the border of an image
+
+_NOT_DECODED = (
+    *WRONG, OSError, SyntaxError, EOFError, struct.error, zlib.error, UnidentifiedImageError,
+    Image.DecompressionBombError,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The rules, for all images alike. `numbers` are those of classes; shapes of others are left out."""
+
+    numbers: Mapping[str, int]
+    background: int | None
+    overlap: str
+    rest: str
+    thickness: int
+
+    def __call__(self, image: AnnotatedImage, photo: Path, notes: Counter[str]) -> Labels:
+        """(H, W) class indices, as large as the photo is upright; `notes` counts what went otherwise."""
+        frame = _frame_of(image, photo, notes)
+        scale = np.array(frame.size[::-1], dtype=np.float64) if image.relative else None
+        if image.labels is not None:
+            canvas = self._decoded(image.labels).astype(np.int16)
+        else:
+            canvas = np.full(frame.size, _OPEN, dtype=np.int16)
+        self._paint(canvas, image, scale, notes)
+        canvas[canvas == _OPEN] = self._rest_of(image)
+        canvas[canvas == _CROWD] = IGNORE
+        labels: Labels = canvas.astype(np.uint8)
+        return frame.upright(labels)
+
+    def _rest_of(self, image: AnnotatedImage) -> int:
+        """What pixels are that nobody drew. Beside points and lines nothing is known of them."""
+        is_partial = any(isinstance(shape.form, Strokes) for shape in image.shapes)
+        return IGNORE if is_partial or self.rest == VOID or self.background is None else self.background
+
+    def _decoded(self, file: LabelFile) -> Labels:
+        """A file of labels in our numbers; a class that was not asked for is as if it were not drawn."""
+        other = IGNORE if self.rest == VOID or self.background is None else self.background
+        remedy = "correct the mask, or the list of its classes"
+        if file.by_colour:
+            colours = {
+                colour: self.numbers.get(name, self._void_or(name, other))
+                for colour, name in file.by_colour.items()
+            }
+            return ByColour(colours, remedy=remedy).decode(file.path)
+        values = {
+            value: self.numbers.get(name, self._void_or(name, other)) for value, name in file.by_value.items()
+        }
+        return ByValue(values, remedy=remedy).decode(file.path)
+
+    def _void_or(self, name: str, other: int) -> int:
+        return IGNORE if name == VOID else other
+
+    def _paint(
+        self,
+        canvas: NDArray[np.int16],
+        image: AnnotatedImage,
+        scale: NDArray[np.float64] | None,
+        notes: Counter[str],
+    ) -> None:
+        """All shapes in their order."""
+        height, width = canvas.shape
+        painted: list[tuple[Shape, int, Patch]] = []
+        for shape in image.shapes:
+            number = self.numbers.get(shape.name)
+            if number is None:
+                notes["objects of classes that were not asked for: left out"] += 1
+                continue
+            patch = self._patch(
+                shape.form if scale is None else _scaled(shape.form, scale), height, width, notes
+            )
+            if patch is not None:
+                if shape.crowd:
+                    notes["crowd regions: void, beneath single objects"] += 1
+                painted.append((shape, _CROWD if shape.crowd else number, patch))
+        for _, number, patch in self._ordered(painted):
+            rows, columns = patch.mask.shape
+            view = canvas[patch.top : patch.top + rows, patch.left : patch.left + columns]
+            clash = patch.mask & (view >= 0) & (view != number) if self.overlap == "void" else None
+            np.copyto(view, number, where=patch.mask)
+            if clash is not None:
+                view[clash] = IGNORE
+
+    def _ordered(self, painted: list[tuple[Shape, int, Patch]]) -> list[tuple[Shape, int, Patch]]:
+        """Crowds beneath, then areas by the rule, then points and lines."""
+
+        def place(one: tuple[Shape, int, Patch]) -> tuple[int, int]:
+            shape, _, patch = one
+            kind = 0 if shape.crowd else 2 if isinstance(shape.form, Strokes) else 1
+            return kind, -patch.area if self.overlap == "smaller" else shape.layer
+
+        return sorted(painted, key=place)
+
+    def _patch(self, form: Form, height: int, width: int, notes: Counter[str]) -> Patch | None:
+        """Its pixels in the image; None, after a note, if there are none."""
+        try:
+            patch = form.patch(height, width, self.thickness)
+        except FileError:
+            raise
+        except _NOT_DECODED:
+            notes[NOT_UNDERSTOOD] += 1
+            return None
+        inside = cut(patch, height, width)
+        reaches_out, lies_out = _beyond(form, patch, height, width)
+        if not inside.area:
+            kind = "outside of their image" if lies_out else "too small to cover the centre of a pixel"
+            notes[f"objects {kind}: left out"] += 1
+            return None
+        if reaches_out:
+            notes["objects that reach beyond their image: cut at its border"] += 1
+        return inside
+
+
+def _beyond(form: Form, patch: Patch, height: int, width: int) -> tuple[bool, bool]:
+    """Whether some of it, and whether all of it, lies outside of the image."""
+    if isinstance(form, Polygons | Strokes):
+        low, high = form.limits()
+    else:
+        low = np.array([patch.left, patch.top], dtype=np.float64)
+        high = low + patch.mask.shape[::-1]
+    size = np.array([width, height])
+    some = bool((low < -_LATITUDE).any() or (high > size + _LATITUDE).any())
+    return some, bool((high <= 0).any() or (low >= size).any())
+
+
+def _scaled(form: Form, scale: NDArray[np.float64]) -> Form:
+    if isinstance(form, Polygons):
+        return Polygons(tuple(tuple(ring * scale for ring in rings) for rings in form.parts))
+    if isinstance(form, Strokes):
+        return Strokes(tuple(line * scale for line in form.lines))
+    return form
+
+
+# What the coordinates refer to
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """The size of what was drawn on, (height, width), and the EXIF orientation that is yet to be applied."""
+
+    size: tuple[int, int]
+    orientation: int = 1
+
+    def upright(self, labels: Labels) -> Labels:
+        turn = _TURNS.get(self.orientation)
+        return labels if turn is None else np.asarray(Image.fromarray(labels).transpose(turn))
+
+
+def _frame_of(image: AnnotatedImage, photo: Path, notes: Counter[str]) -> _Frame:
+    """Upright, as tools show an image, unless the size that they give is that of the stored image only."""
+    stored, orientation = stored_size(photo)
+    upright = stored[::-1] if orientation in _SIDEWAYS else stored
+    if orientation != 1:
+        notes[EXIF_RULE] += 1
+    stated = _stated_size(image)
+    if stated is None or stated == upright:
+        return _Frame(upright)
+    if stated == stored:
+        return _Frame(stored, orientation)
+    what = f"labels for {stated[1]}x{stated[0]} pixels, but the image has {upright[1]}x{upright[0]}"
+    raise FileError(photo, what, "bring the image that was labelled, or export the labels again")
+
+
+def _stated_size(image: AnnotatedImage) -> tuple[int, int] | None:
+    """(height, width) that the tool gives, or that of its masks."""
+    files = [shape.form.path for shape in image.shapes if isinstance(shape.form, MaskFile)]
+    files += [image.labels.path] if image.labels else []
+    sizes = {path: stored_size(path)[0] for path in files}
+    for path, size in sizes.items():
+        if size != (image.size or size) or size != next(iter(sizes.values())):
+            what = f"{size[1]}x{size[0]} pixels, other than its image or the other masks of it"
+            raise FileError(path, what, "export the mask again at the size of the image")
+    return image.size or next(iter(sizes.values()), None)

@@ -1,0 +1,151 @@
+"""Run lengths: masks as COCO, CVAT and Label Studio write them, and back.
+
+Counts alternate between pixels outside and inside, beginning outside; what order the pixels come in (COCO:
+column by column, CVAT: row by row) is the caller's business. Label Studio packs the bytes of an RGBA image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Counts = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+
+_MOST_CHUNKS = 12  # of five bits: no image has more pixels
+_OFFSET, _MORE, _SIGN = 48, 0x20, 0x10
+
+
+def mask_of(counts: Counts, num_pixels: int) -> NDArray[np.bool_]:
+    """(num_pixels,) from alternating counts; a ValueError if they do not add up to it."""
+    if (counts < 0).any() or counts.sum() != num_pixels:
+        raise ValueError(f"run lengths of {counts.sum()} pixels for {num_pixels}")
+    inside = np.arange(len(counts)) % 2 == 1
+    return np.repeat(inside, counts)
+
+
+def counts_of(mask: NDArray[np.bool_]) -> Counts:
+    """The alternating counts of a flat mask, the first of them of pixels outside."""
+    changes = np.flatnonzero(mask[1:] != mask[:-1]) + 1
+    edges = np.concatenate(([0], changes, [len(mask)]))
+    counts = np.diff(edges)
+    return np.concatenate(([0], counts)) if len(mask) and mask[0] else counts
+
+
+# COCO's compressed counts: from the fourth on as differences to the last but one, five bits a letter
+
+
+def unpack_counts(text: str | bytes) -> Counts:
+    """The counts of a compressed string."""
+    letters = np.frombuffer(text.encode() if isinstance(text, str) else text, dtype=np.uint8).astype(np.int64)
+    letters = letters - _OFFSET
+    if not len(letters):
+        return np.zeros(0, dtype=np.int64)
+    if letters.min() < 0 or letters.max() >= 2 * _MORE or letters[-1] & _MORE:
+        raise ValueError("not the letters of run lengths")
+    ends = np.flatnonzero(letters & _MORE == 0)
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    lengths = ends - starts + 1
+    if lengths.max() > _MOST_CHUNKS:
+        raise ValueError("run lengths beyond any image")
+    place = np.arange(len(letters)) - np.repeat(starts, lengths)  # of a letter in its number
+    numbers = np.add.reduceat((letters & (_MORE - 1)) << (5 * place), starts)
+    numbers -= np.where(letters[ends] & _SIGN, np.int64(1) << (5 * lengths), 0)
+    numbers[1::2] = np.cumsum(numbers[1::2])
+    numbers[2::2] = np.cumsum(numbers[2::2])
+    return numbers
+
+
+def pack_counts(counts: Counts) -> str:
+    """The compressed string of counts."""
+    numbers = counts.astype(np.int64)
+    numbers[3:] -= counts[1:-2]
+    place = np.arange(_MOST_CHUNKS)
+    half = np.int64(1) << (5 * place + 4)  # a number of so many letters lies in [-half, half)
+    fits = (numbers[:, None] >= -half) & (numbers[:, None] < half)  # (N, letters)
+    lengths = fits.argmax(1) + 1
+    letters = (numbers[:, None] >> (5 * place)) & (_MORE - 1)
+    letters |= np.where(place < lengths[:, None] - 1, _MORE, 0)
+    used = place < lengths[:, None]
+    content: bytes = (letters[used] + _OFFSET).astype(np.uint8).tobytes()
+    return content.decode()
+
+
+# Label Studio's brush: a count of values and sizes of fields, then runs of one value, or values one by one
+
+_HEADER_BITS = 32 + 5 + 4 * 4
+_FIELD_BITS = (3, 4, 8, 16)  # what a run's length may take; as Label Studio's own writer has it
+_WORD_BITS = 8
+_MOST_VALUES = 4 * 2**30  # RGBA of a gigapixel
+
+
+def unpack_brush(code: bytes, *, num_values: int) -> Bytes:
+    """The values that were packed, flat; a ValueError unless there are `num_values`."""
+    found = _read_bits(code, 0, 32)
+    word = _read_bits(code, 32, 5) + 1
+    fields = [_read_bits(code, 37 + 4 * field, 4) + 1 for field in range(4)]
+    if found != num_values or word > _WORD_BITS or found > _MOST_VALUES:
+        raise ValueError(f"a brush of {found} values of {word} bits, where {num_values} are meant")
+    bits = np.unpackbits(np.frombuffer(code, dtype=np.uint8))
+    values = np.zeros(num_values, dtype=np.uint8)
+    done, at = 0, _HEADER_BITS
+    while done < num_values:  # a turn a run, not a pixel
+        head = _read_bits(code, at, 3)
+        size = fields[head & 3]
+        length = _read_bits(code, at + 3, size) + 1
+        at += 3 + size
+        if done + length > num_values:
+            raise ValueError("a brush that runs over its end")
+        if head & 4:
+            values[done : done + length] = _read_bits(code, at, word)
+            at += word
+        else:
+            literal = bits[at : at + word * length].reshape(length, word)
+            values[done : done + length] = literal @ (1 << np.arange(word - 1, -1, -1))
+            at += word * length
+        done += length
+    return values
+
+
+def _read_bits(code: bytes, at: int, size: int) -> int:
+    """The number in `size` bits from bit `at` on, highest first."""
+    end = at + size
+    if end > 8 * len(code):
+        raise ValueError("a brush that is cut short")
+    return int.from_bytes(code[at >> 3 : (end + 7) >> 3], "big") >> (-end & 7) & ((1 << size) - 1)
+
+
+def pack_brush(mask: NDArray[np.bool_]) -> list[int]:
+    """A flat mask as Label Studio keeps it: 255 in all four channels inside, 0 outside."""
+    counts = 4 * counts_of(mask)
+    inside = np.arange(len(counts)) % 2 == 1
+    longest = 1 << _FIELD_BITS[-1]
+    parts = np.maximum(-(-counts // longest), (counts > 0).astype(np.int64))  # a run of more is several
+    lengths = np.full(parts.sum(), longest)
+    has_any = parts > 0
+    lengths[np.cumsum(parts)[has_any] - 1] = (counts - (parts - 1) * longest)[has_any]
+    inside = np.repeat(inside, parts)
+    header = [(counts.sum(), 32), (_WORD_BITS - 1, 5), *((size - 1, 4) for size in _FIELD_BITS)]
+    bits = [_bits_of(np.array([number]), size).ravel() for number, size in header]
+    return np.packbits(np.concatenate([*bits, _run_bits(lengths, inside)])).tolist()
+
+
+def _run_bits(lengths: Counts, inside: NDArray[np.bool_]) -> Bytes:
+    """Of each: a 1 for "of one value", the number of the field, in it the length less one, the value."""
+    sizes = np.array(_FIELD_BITS)
+    field = (lengths[:, None] > (1 << sizes)).sum(1)  # the smallest that holds it
+    widest = _FIELD_BITS[-1]
+    head = np.concatenate((np.ones((len(lengths), 1), dtype=np.uint8), _bits_of(field, 2)), axis=1)
+    length = _bits_of(lengths - 1, widest)
+    value = np.repeat(inside[:, None], _WORD_BITS, axis=1).astype(np.uint8)
+    rows = np.concatenate((head, length, value), axis=1)
+    used = np.ones(rows.shape, dtype=np.bool_)
+    used[:, 3 : 3 + widest] = np.arange(widest) >= widest - sizes[field][:, None]
+    return rows[used]
+
+
+def _bits_of(numbers: Sequence[int] | Counts, size: int) -> Bytes:
+    """(N, size), highest bit first."""
+    return (np.asarray(numbers, dtype=np.int64)[:, None] >> np.arange(size - 1, -1, -1) & 1).astype(np.uint8)

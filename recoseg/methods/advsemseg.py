@@ -1,0 +1,116 @@
+"""AdvSemSeg (Hung et al., 2018): a discriminator tells, at each pixel, predicted class maps from true ones.
+
+The student learns to fool it, and learns from its own labels where the discriminator believes them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.optim import Adam, Optimizer
+
+from recoseg.errors import UserError
+from recoseg.losses.consistency import mean_inside
+from recoseg.losses.cross_entropy import pixel_cross_entropy
+from recoseg.methods.method import MethodParts, require_whole_labels
+from recoseg.methods.parts.discriminator import PixelDiscriminator, class_maps
+from recoseg.methods.parts.second_networks import without_learning
+from recoseg.methods.parts.student_passes import together
+from recoseg.methods.supervised import Supervised
+from recoseg.models.layers import resize
+from recoseg.types import IGNORE, Batch, PseudoLabels, StepOutput
+
+
+class AdvSemSeg(Supervised):
+    """supervised + adversarial + self-training, and the discriminator's loss.
+
+    Adversarial: binary cross-entropy of the discriminator's scores with "true", weighted `adversarial_weight`
+    for maps of labelled images and `unlabelled_weight` for the others. Self-training, from iteration
+    `self_start` on: `self_weight` times cross-entropy with the student's own labels, a mean over the
+    unlabelled pixels that the discriminator takes for true with a probability of at least `self_above`. The
+    discriminator reads class maps alone, no image; true ones and predicted ones weigh the same in its loss.
+
+    The student's parts see the discriminator's weights as constants, the discriminator's part sees maps as
+    constants. A pixel of a labelled image that has no label is empty in the true map, and in the predicted
+    one too (ours, so that gaps tell nothing); so is padding. Such pixels are in no mean. All images pass the
+    student as they are, labelled and unlabelled ones together (ours).
+    """
+
+    needs_unlabelled = True
+
+    def __init__(
+        self,
+        student: nn.Module,
+        num_classes: int,
+        *,
+        adversarial_weight: float = 0.01,
+        unlabelled_weight: float = 0.001,
+        self_weight: float = 0.1,
+        self_above: float = 0.2,
+        self_start: int = 0,
+        discriminator_lr: float = 1e-4,
+        average: float | None = None,
+        warm_up: Literal["mean", "fast"] = "mean",
+        class_weights: Tensor | None = None,
+    ) -> None:
+        super().__init__(student, average=average, warm_up=warm_up, class_weights=class_weights)
+        if not 0 <= self_above <= 1:
+            raise UserError(f"self_above is a probability, got {self_above:g}")
+        self.num_classes, self.self_above, self.self_start = num_classes, self_above, self_start
+        self.adversarial_weight, self.unlabelled_weight = adversarial_weight, unlabelled_weight
+        self.self_weight = self_weight
+        self.discriminator = PixelDiscriminator(num_classes, who="advsemseg")
+        self.optimiser = Adam(self.discriminator.parameters(), lr=discriminator_lr, betas=(0.9, 0.99))
+
+    @classmethod
+    def build(cls, student: nn.Module, parts: MethodParts, **settings: Any) -> AdvSemSeg:
+        return cls(student, parts.num_classes, **settings)
+
+    def own_optimisers(self) -> dict[str, Optimizer]:
+        return {"discriminator": self.optimiser}
+
+    def step(
+        self, labelled: Batch, unlabelled: Batch | None, *, iteration: int, generator: torch.Generator
+    ) -> StepOutput:
+        require_whole_labels(labelled, "advsemseg")
+        assert unlabelled is not None  # from the first iteration on
+        both = together(self.student, labelled.images, unlabelled.images)
+        first, others = slice(len(labelled)), slice(len(labelled), None)
+        counted = torch.cat([labelled.labels != IGNORE, unlabelled.shown])  # (B, H, W)
+        predicted = resize(both.logits.float(), counted.shape[1:]).softmax(1) * counted[:, None]
+        true = class_maps(labelled.labels, self.num_classes).to(predicted.dtype)  # (B, K, H, W), both
+        judged = self.discriminator(torch.cat([true, predicted.detach()]))  # (B, H, W), true ones first
+        scores: Tensor = without_learning(self.discriminator, predicted)  # (B, H, W)
+        fooling = F.softplus(-scores)  # cross-entropy with "true"
+
+        confidence, own = predicted[others].detach().max(1)  # (B, H, W), twice
+        believed = unlabelled.shown & (scores[others].detach().sigmoid() >= self.self_above)
+        pseudo = PseudoLabels(own.where(believed, IGNORE), confidence)
+
+        supervised = self.supervised_loss(both.on_labelled, labelled)
+        output = StepOutput(
+            loss=supervised,
+            parts={"supervised": supervised.detach()},
+            pixels=both.pixels(PseudoLabels.of_batch(labelled), pseudo),
+            mixed=(unlabelled.images, pseudo),
+        )
+        on_labelled = mean_inside(fooling[first], counted[first])
+        output = output.plus("adversarial", on_labelled, weight=self.adversarial_weight)
+        on_unlabelled = mean_inside(fooling[others], counted[others])
+        output = output.plus("unlabelled_adversarial", on_unlabelled, weight=self.unlabelled_weight)
+        if iteration >= self.self_start:
+            self_training = pixel_cross_entropy(both.on_mixed.logits, pseudo.labels)
+            output = output.plus("self_training", self_training, weight=self.self_weight)
+        return output.plus("discriminator", _discriminator_loss(judged[first], judged[others], counted))
+
+
+def _discriminator_loss(on_true: Tensor, on_predicted: Tensor, counted: Tensor) -> Tensor:
+    """Binary cross-entropy at the `counted` pixels of all predicted maps, of which the first have true ones.
+
+    True maps are to score 1, predicted ones 0; both kinds weigh the same.
+    """
+    of_true = mean_inside(F.softplus(-on_true), counted[: len(on_true)])
+    return (of_true + mean_inside(F.softplus(on_predicted), counted)) / 2

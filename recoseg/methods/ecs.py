@@ -1,0 +1,117 @@
+"""ECS (Mendel et al., 2020): a second network, the corrector, learns to amend the student's errors.
+
+The student learns to need no correction, and on unlabelled images learns from its corrected answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from recoseg.losses.consistency import mean_inside
+from recoseg.methods.method import MethodParts, require_whole_labels
+from recoseg.methods.parts.corrector import Corrector
+from recoseg.methods.parts.ramp import Ramp
+from recoseg.methods.parts.second_networks import evaluated, without_learning
+from recoseg.methods.parts.student_passes import together
+from recoseg.methods.supervised import Supervised
+from recoseg.models.layers import resize
+from recoseg.types import IGNORE, Batch, PseudoLabels, StepOutput
+
+
+class ECS(Supervised):
+    """supervised + `approval_weight` * approval + correction, and the corrector's loss.
+
+    The corrector reads an image and the student's probabilities. On labelled images it learns to say "right"
+    where the student's class is the true one, and the true class elsewhere: cross-entropy, a mean over the
+    right and one over the wrong pixels, which weigh the same. Approval: cross-entropy of its answer with
+    "right", at labelled pixels. Correction, on unlabelled images, from iteration `supervised_start` on: the
+    student's cross-entropy with the class that the corrector says, or with its own where that says "right",
+    weighted by the corrector's certainty; a mean over all pixels but padding.
+
+    The student's parts see the corrector's weights as constants, the corrector's part sees probabilities as
+    constants, and so do labels. The paper has no public code: the idea is its authors', while the network,
+    weights, start and means are ours. Images are seen as they are; the student is evaluated.
+    """
+
+    needs_unlabelled = True
+
+    def __init__(
+        self,
+        student: nn.Module,
+        corrector: Corrector,
+        optimiser: Callable[[nn.Module], Optimizer],
+        *,
+        approval_weight: float = 0.1,
+        average: float | None = None,
+        warm_up: Literal["mean", "fast"] = "mean",
+        supervised_start: int = 0,
+        class_weights: Tensor | None = None,
+    ) -> None:
+        super().__init__(student, average=average, warm_up=warm_up, class_weights=class_weights)
+        self.corrector, self.approval_weight = corrector, approval_weight
+        self.start = Ramp(supervised_start=supervised_start)
+        self.optimiser = optimiser(corrector.network)
+
+    @classmethod
+    def build(cls, student: nn.Module, parts: MethodParts, **settings: Any) -> ECS:
+        network = parts.another_network(parts.num_classes + 1)
+        return cls(student, Corrector(network, parts.num_classes), parts.optimiser, **settings)
+
+    def uses_unlabelled(self, iteration: int) -> bool:
+        return self.start.has_begun(iteration)
+
+    def own_optimisers(self) -> dict[str, Optimizer]:
+        return {"corrector": self.optimiser}
+
+    def step(
+        self, labelled: Batch, unlabelled: Batch | None, *, iteration: int, generator: torch.Generator
+    ) -> StepOutput:
+        require_whole_labels(labelled, "ecs")
+        if unlabelled is None:
+            output = self.supervised_step(labelled)
+            ((on_labelled, _),) = output.pixels
+        else:
+            both = together(self.student, labelled.images, unlabelled.images)
+            on_labelled, supervised = both.on_labelled, self.supervised_loss(both.on_labelled, labelled)
+            logits = resize(both.on_mixed.logits.float(), unlabelled.labels.shape[1:])  # (B, K, H, W)
+            pseudo = self._corrected(unlabelled.images, logits.detach().softmax(1))
+            costs = F.cross_entropy(logits, pseudo.labels, reduction="none") * pseudo.confidence
+            pseudo = pseudo.within(unlabelled.inside)
+            output = StepOutput(
+                loss=supervised,
+                parts={"supervised": supervised.detach()},
+                pixels=both.pixels(PseudoLabels.of_batch(labelled), pseudo),
+                mixed=(unlabelled.images, pseudo),
+            )
+            output = output.plus("correction", mean_inside(costs, unlabelled.shown))
+        approval, taught = self._on_labelled(labelled, on_labelled.logits)
+        return output.plus("approval", approval, weight=self.approval_weight).plus("corrector", taught)
+
+    def _on_labelled(self, labelled: Batch, logits: Tensor) -> tuple[Tensor, Tensor]:
+        """What the student (B, K, h, w) learns from the corrector, and what the corrector learns."""
+        labels = labelled.labels
+        probabilities = resize(logits.float(), labels.shape[1:]).softmax(1)  # (B, K, H, W)
+        num_classes, known = probabilities.shape[1], labels != IGNORE
+        asked: Tensor = without_learning(self.corrector, labelled.images, probabilities)
+        approval = resize(asked.float(), labels.shape[1:]).log_softmax(1)[:, num_classes]  # (B, H, W)
+
+        right = probabilities.argmax(1) == labels  # (B, H, W)
+        target = labels.masked_fill(right, num_classes).masked_fill(~known, 0)
+        said = self.corrector(labelled.images, probabilities.detach()).float()  # (B, K + 1, h, w)
+        costs = F.cross_entropy(resize(said, labels.shape[1:]), target, reduction="none")
+        taught = (mean_inside(costs, known & right) + mean_inside(costs, known & ~right)) / 2
+        return -mean_inside(approval, known), taught
+
+    @torch.no_grad()
+    def _corrected(self, images: Tensor, probabilities: Tensor) -> PseudoLabels:
+        """The student's classes (B, K, H, W), but for those that the corrector amends; its certainty."""
+        said: Tensor = evaluated(self.corrector, images, probabilities)
+        certainty, answer = resize(said.float(), images.shape[2:]).softmax(1).max(1)  # (B, H, W), twice
+        own = probabilities.argmax(1)
+        return PseudoLabels(answer.where(answer < probabilities.shape[1], own), certainty)

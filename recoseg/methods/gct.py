@@ -1,0 +1,149 @@
+"""GCT (Ke et al., 2020): two students, and a flaw detector that tells where each of them errs.
+
+At each pixel the student with the greater flaw learns from the other; where both err, both learn to err less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Adam, Optimizer
+
+from recoseg.errors import UserError
+from recoseg.losses.consistency import mean_inside
+from recoseg.methods.method import MethodParts, require_whole_labels
+from recoseg.methods.parts.discriminator import PixelDiscriminator
+from recoseg.methods.parts.flaw_maps import read_flaws, true_flaws
+from recoseg.methods.parts.ramp import Ramp
+from recoseg.methods.parts.second_networks import without_learning
+from recoseg.methods.parts.student_passes import together
+from recoseg.methods.supervised import Supervised
+from recoseg.models.layers import resize
+from recoseg.types import IGNORE, Batch, PseudoLabels, StepOutput
+
+_WIDTHS, _STRIDES = (64, 128, 128, 256, 256, 512, 512), (2, 2, 1, 2, 1, 2, 1)
+
+
+class GCT(Supervised):
+    """For both students supervised + consistency + correction, and the detector's loss.
+
+    Consistency, on all images: `consistency_weight` times the mean squared difference between a student's
+    probabilities and its target, growing over `ramp` iterations. The target of a pixel is the student's own
+    answer, or the other student's where that has the lesser flaw. Correction: `correction_weight` times the
+    mean of the detector's squared answer, at the pixels where both students' flaws are above `bad_above`.
+    The detector sees image and probabilities; its loss is `detector_weight` times the squared difference to
+    the true flaws of labelled images, a mean over both students.
+
+    The students' parts see the detector's weights as constants, the detector's part and the targets see
+    probabilities as constants. Pixels without a label are not in the detector's mean, padding is in none
+    (ours). Both students see all images as they are, labelled and unlabelled ones together. The first one is
+    evaluated, and has the contrast: with the targets as labels, and no confidence where both err (ours).
+    """
+
+    needs_unlabelled = True
+
+    def __init__(
+        self,
+        student: nn.Module,
+        second: nn.Module,
+        num_classes: int,
+        optimiser: Callable[[nn.Module], Optimizer],
+        *,
+        consistency_weight: float = 100.0,
+        correction_weight: float = 1.0,
+        detector_weight: float = 10.0,
+        bad_above: float = 0.6,
+        ramp: int = 0,
+        detector_lr: float = 1e-4,
+        average: float | None = None,
+        warm_up: Literal["mean", "fast"] = "mean",
+        class_weights: Tensor | None = None,
+    ) -> None:
+        super().__init__(student, average=average, warm_up=warm_up, class_weights=class_weights)
+        if not 0 <= bad_above <= 1:
+            raise UserError(f"bad_above is a share of the largest flaw, between 0 and 1, got {bad_above:g}")
+        self.consistency_weight, self.correction_weight = consistency_weight, correction_weight
+        self.detector_weight, self.bad_above = detector_weight, bad_above
+        self.ramp = Ramp(ramp=ramp, shape="sigmoid")
+        self.second = second
+        self.detector = PixelDiscriminator(
+            3 + num_classes,
+            who="gct",
+            widths=_WIDTHS,
+            strides=_STRIDES,
+            norm="half",
+            least_cells=2,  # one says that all pixels have the same flaw: nobody would learn from anybody
+        )
+        self.optimisers = {
+            "second": optimiser(second),
+            "detector": Adam(self.detector.parameters(), lr=detector_lr, betas=(0.9, 0.99)),
+        }
+
+    @classmethod
+    def build(cls, student: nn.Module, parts: MethodParts, **settings: Any) -> GCT:
+        second, weights = parts.another_network(), dict(student.named_parameters())
+        if all(torch.equal(weights[name], weight) for name, weight in second.named_parameters()):
+            raise UserError(
+                "gct needs two networks that start differently, and these start alike: leave out "
+                "model.weights (model.pretrained fills the encoder alone), or take another method"
+            )
+        return cls(student, second, parts.num_classes, parts.optimiser, **settings)
+
+    def own_optimisers(self) -> dict[str, Optimizer]:
+        return self.optimisers
+
+    def step(
+        self, labelled: Batch, unlabelled: Batch | None, *, iteration: int, generator: torch.Generator
+    ) -> StepOutput:
+        require_whole_labels(labelled, "gct")
+        assert unlabelled is not None  # from the first iteration on
+        students = (self.student, self.second)
+        first, second = (together(student, labelled.images, unlabelled.images) for student in students)
+        size, inside = labelled.labels.shape[1:], torch.cat([labelled.shown, unlabelled.shown])
+        # Of all images for the first student, then of all for the second: (2, B, K, H, W)
+        answers = torch.stack([resize(both.logits.float(), size).softmax(1) for both in (first, second)])
+        images = torch.cat([labelled.images, unlabelled.images]).expand(2, -1, -1, -1, -1)
+        seen = torch.cat([images, answers], 2)  # (2, B, 3 + K, H, W)
+
+        scores: Tensor = without_learning(self.detector, seen.flatten(0, 1)).view(2, *inside.shape)
+        flaws = read_flaws(scores.detach().flatten(0, 1), inside.repeat(2, 1, 1), bad_above=self.bad_above)
+        targets, both_err = targets_of(answers.detach(), flaws.view_as(scores))
+        both_inside = inside.expand_as(scores)
+        consistency = 2 * mean_inside((answers - targets).square().mean(2), both_inside)  # of both, summed
+        correction = 2 * mean_inside(scores.square() * both_err, both_inside)
+
+        supervised = self.supervised_loss(first.on_labelled, labelled)
+        confidence, labels = targets[0, len(labelled) :].max(1)  # (B, H, W), twice
+        confidence = confidence.masked_fill(both_err[len(labelled) :], 0)
+        pseudo = PseudoLabels(labels, confidence).within(unlabelled.inside)
+        output = StepOutput(
+            loss=supervised,
+            parts={"supervised": supervised.detach()},
+            pixels=first.pixels(PseudoLabels.of_batch(labelled), pseudo),
+            mixed=(unlabelled.images, pseudo),
+        )
+        weight = self.consistency_weight * self.ramp.weight(iteration)
+        output = output.plus("second_supervised", self.supervised_loss(second.on_labelled, labelled))
+        output = output.plus("consistency", consistency, weight=weight)
+        output = output.plus("correction", correction, weight=self.correction_weight)
+        taught = self._detector_loss(seen[:, : len(labelled)].detach(), labelled.labels)
+        return output.plus("detector", taught, weight=self.detector_weight)
+
+    def _detector_loss(self, seen: Tensor, labels: Tensor) -> Tensor:
+        """Labelled images and what both students say of them (2, B, 3 + K, H, W), labels (B, H, W)."""
+        seen, labels = seen.flatten(0, 1), labels.repeat(2, 1, 1)
+        errors = (self.detector(seen) - true_flaws(seen[:, 3:], labels)).square()  # (2 B, H, W)
+        return mean_inside(errors, labels != IGNORE)
+
+
+def targets_of(answers: Tensor, flaws: Tensor) -> tuple[Tensor, Tensor]:
+    """Two students' probabilities (2, B, K, H, W) and flaws (2, B, H, W) -> targets, and where both err.
+
+    A student's target is its own answer where its flaw is not the greater one; else the other's. Both err,
+    (B, H, W) bool, where both flaws are whole.
+    """
+    keeps = flaws <= flaws.flip(0)  # (2, B, H, W)
+    return answers.where(keeps[:, :, None], answers.flip(0)), (flaws == 1).all(0)

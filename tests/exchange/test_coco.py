@@ -1,0 +1,189 @@
+"""COCO files in their documented layouts: instances and what may be odd about them, panoptic, several."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from recoseg.data.folder import Folder
+from recoseg.data.problem import FileError
+from recoseg.errors import UserError
+from recoseg.exchange.run_lengths import counts_of, pack_counts
+
+
+@pytest.fixture
+def one_image(photo, text, coco_file):
+    """`one_image(annotations)`: an image of 4x6 pixels."""
+
+    def write(*annotations, categories=None):
+        photo("images/a.png", 4, 6)
+        listed = [{"id": 7, "file_name": "a.png", "height": 4, "width": 6}]
+        return text(
+            "instances.json", coco_file(listed, [{"image_id": 7, **one} for one in annotations], categories)
+        )
+
+    return write
+
+
+def test_polygons_several_an_object_and_the_smaller_on_top(one_image, imported, box) -> None:
+    one_image(
+        {"category_id": 2, "segmentation": [box(1, 1, 2, 2), box(5, 0, 6, 1)]},
+        {"category_id": 1, "segmentation": [box(0, 0, 4, 3)]},
+    )
+    made = imported("coco")
+    assert made.names == ("background", "leaf", "stem")
+    assert made.rows("a") == ["111102", "121100", "111100", "000000"]
+    assert made.told.pixels[:3].tolist() == [24 - 13, 11, 2]
+    assert imported("coco", to="later", overlap="later").rows("a")[1] == "111100"
+    assert imported("coco", to="void", overlap="void").rows("a")[1] == "1.1100"
+
+
+def test_masks_as_run_lengths_in_both_spellings(one_image, imported) -> None:
+    mask = np.zeros((4, 6), dtype=bool)
+    mask[1:3, 2:5] = True
+    mask[1, 3] = False  # a hole at the rim
+    counts = counts_of(mask.ravel(order="F"))
+    one_image(
+        {"category_id": 1, "segmentation": {"size": [4, 6], "counts": counts.tolist()}},
+    )
+    assert (imported("coco", to="plain").labels("a") == mask).all()
+    one_image({"category_id": 1, "segmentation": {"size": [4, 6], "counts": pack_counts(counts)}})
+    assert (imported("coco", to="packed").labels("a") == mask).all()
+
+
+def test_a_crowd_is_void_beneath_single_objects(one_image, imported, box) -> None:
+    crowd = np.zeros((4, 6), dtype=bool)
+    crowd[:2] = True
+    one_image(
+        {"category_id": 1, "segmentation": [box(0, 0, 2, 1)]},
+        {
+            "category_id": 1,
+            "iscrowd": 1,
+            "segmentation": {"size": [4, 6], "counts": counts_of(crowd.ravel(order="F")).tolist()},
+        },
+    )
+    for rule in ("smaller", "later", "void"):
+        made = imported("coco", to=rule, overlap=rule)
+        assert made.rows("a") == ["11....", "......", "000000", "000000"]
+        assert made.notes["crowd regions: void, beneath single objects"] == 1
+
+
+def test_ids_with_gaps_and_two_categories_of_one_name(one_image, imported, box) -> None:
+    one_image(
+        {"category_id": 90, "segmentation": [box(0, 0, 1, 1)]},
+        {"category_id": 17, "segmentation": [box(1, 0, 2, 1)]},
+        {"category_id": 3, "segmentation": [box(2, 0, 3, 1)]},
+        {"category_id": 4, "segmentation": [box(3, 0, 4, 1)]},
+        categories=[{"id": 90, "name": "leaf"}, {"id": 3, "name": "stem"}, {"id": 17, "name": "leaf"}],
+    )
+    made = imported("coco")
+    assert made.names == ("background", "stem", "leaf")
+    assert made.rows("a")[0] == "221000"
+    assert made.notes["categories that are called 'leaf' again: the same class"] == 1
+    assert made.notes["objects of a category that the file does not list: left out"] == 1
+
+
+def test_what_cannot_be_drawn_is_counted_by_its_reason(one_image, imported, box) -> None:
+    one_image(
+        {"category_id": 1, "segmentation": [box(4, 2, 60, 40)]},
+        {"category_id": 1, "segmentation": [box(40, 2, 60, 40)]},
+        {"category_id": 1, "segmentation": [box(1.1, 1.1, 1.2, 1.2)]},
+        {"category_id": 1, "segmentation": [[0, 0, 3, 3]]},
+        {"category_id": 1, "bbox": [0, 0, 3, 3], "segmentation": []},
+        {"category_id": 1, "segmentation": [[0, 0, 3]]},
+        {"category_id": 1, "segmentation": [[0, 0, 3, "x", 1, 1]]},
+        {"category_id": 1, "segmentation": [[0, 0, 3, float("nan"), 1, 1]]},
+        {"category_id": 1, "segmentation": {"size": [4, 6], "counts": [1, 2]}},
+        {"category_id": 1, "segmentation": {"size": [5, 6], "counts": [30]}},
+        {"image_id": 8, "category_id": 1, "segmentation": [box(0, 0, 1, 1)]},
+        {"caption": "a leaf"},
+    )
+    made = imported("coco")
+    assert made.rows("a") == ["000000", "000000", "000011", "000011"]
+    assert made.notes == {
+        "annotations of images that the file does not list: left out": 1,
+        "objects that reach beyond their image: cut at its border": 1,
+        "objects outside of their image: left out": 1,
+        "objects too small to cover the centre of a pixel: left out": 1,
+        "polygons of fewer than three corners: left out": 1,
+        "objects with a bounding box but no mask: left out": 1,
+        "objects that are not as the format has them: left out": 4,
+        "masks of another size than the file gives for their image: left out": 1,
+        "annotations without a category, such as captions: left out": 1,
+    }
+
+
+def test_keypoints_alone_become_partial_labels(one_image, imported) -> None:
+    one_image({"category_id": 2, "keypoints": [1, 1, 2, 4, 2, 1, 5, 3, 2, 0, 0, 0]})
+    made = imported("coco", thickness=1)
+    assert made.names == ("leaf", "stem")  # there is no background where nothing is said of it
+    assert made.rows("a") == ["......", ".1....", "......", ".....1"]
+
+
+def test_panoptic_segments_are_colours_and_zero_is_void(photo, text, imported, tmp_path) -> None:
+    photo("val2017/a.jpg", 2, 3)
+    ids = np.array([[0, 5, 70000], [5, 5, 70000]])
+    colours = np.stack((ids % 256, ids // 256 % 256, ids // 65536), axis=2).astype(np.uint8)
+    folder = tmp_path / "export/annotations/panoptic_val2017"
+    folder.mkdir(parents=True)
+    Image.fromarray(colours).save(folder / "a.png")
+    segments = [{"id": 5, "category_id": 200, "iscrowd": 0}, {"id": 70000, "category_id": 1, "iscrowd": 1}]
+    content = {
+        "images": [{"id": 1, "file_name": "a.jpg", "height": 2, "width": 3}],
+        "annotations": [{"image_id": 1, "file_name": "a.png", "segments_info": segments}],
+        "categories": [
+            {"id": 1, "name": "person", "isthing": 1, "color": [220, 20, 60]},
+            {"id": 200, "name": "sky", "isthing": 0, "color": [70, 130, 180]},
+        ],
+    }
+    text("annotations/panoptic_val2017.json", content)
+    made = imported("coco")
+    assert made.names == ("person", "sky")
+    assert made.told.classes.palette == ((220, 20, 60), (70, 130, 180))
+    assert made.rows("a") == [".10", "110"]
+    assert made.keys("images") == ["a"]  # the PNG of segments is no photo
+    assert (made.folder / "val.txt").read_text() == "a\n"
+
+
+def test_files_of_training_and_validation_share_their_classes(photo, text, imported, coco_file, box) -> None:
+    for number, subset in enumerate(("train", "valid")):
+        photo(f"{subset}/{subset}.jpg", 2, 2)
+        listed = [{"id": 1, "file_name": f"{subset}.jpg", "height": 2, "width": 2}]
+        objects = [{"image_id": 1, "category_id": number + 1, "segmentation": [box(0, 0, 2, 1)]}]
+        text(f"{subset}/_annotations.coco.json", coco_file(listed, objects))
+    made = imported("coco")
+    assert made.rows("train/train") == ["11", "00"]
+    assert made.rows("valid/valid") == ["22", "00"]
+    assert (made.folder / "val.txt").read_text() == "valid/valid\n"
+    dataset = Folder(root=made.folder)
+    assert [list(dataset.keys(subset)) for subset in ("train", "val")] == [["train/train"], ["valid/valid"]]
+
+
+def test_files_that_are_not_coco_are_refused_with_their_name(text, imported, coco_file) -> None:
+    path = text("x.json", "{")
+    with pytest.raises(UserError, match=r"export holds no COCO file"):
+        imported("coco")
+    text("x.json", {"images": [{"file_name": "a.jpg"}], "annotations": [], "categories": []})
+    with pytest.raises(FileError, match=r"x.json: not as COCO writes it \(no 'id' in it\); export it again"):
+        imported("coco", path)
+    twice = [{"id": 1, "file_name": "a.jpg"}, {"id": 1, "file_name": "b.jpg"}]
+    text("x.json", coco_file(twice, []))
+    with pytest.raises(FileError, match="two images of one id"):
+        imported("coco", path)
+
+
+def test_a_mask_says_the_size_of_an_image_that_is_listed_without(photo, text, imported, coco_file) -> None:
+    photo("a.jpg", 8, 16, orientation=6)
+    mask = {"size": [8, 16], "counts": [0, 1, 127]}
+    objects = [{"image_id": 1, "category_id": 1, "segmentation": mask}]
+    path = text("x.json", coco_file([{"id": 1, "file_name": "a.jpg"}], objects))
+    labels = imported("coco").labels("a")
+    assert labels.shape == (16, 8)
+    assert np.argwhere(labels == 1).tolist() == [[0, 7]]  # a quarter to the right
+    mask["size"] = [4, 32]
+    text("x.json", coco_file([{"id": 1, "file_name": "a.jpg"}], objects))
+    made = imported("coco", path, to="other")
+    assert [problem.what for problem in made.told.problems] == [
+        "labels for 32x4 pixels, but the image has 8x16"
+    ]

@@ -1,0 +1,124 @@
+"""Masks in files: Pascal VOC's with their border, by colour or by value, and a file for each class."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from recoseg.data.label_codes import distinct_colours
+from recoseg.errors import UserError
+
+
+@pytest.fixture
+def save(tmp_path):
+    def write(name: str, pixels, palette=None) -> Path:
+        path = tmp_path / "export" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        image = Image.fromarray(np.asarray(pixels, dtype=np.uint8))
+        if palette:
+            image.putpalette([value for colour in palette for value in colour])
+        image.save(path)
+        return path
+
+    return write
+
+
+def test_voc_by_value_with_its_border(photo, save, text, imported) -> None:
+    palette = [*distinct_colours(255), (224, 224, 192)]
+    for name in ("2007_1", "2007_2"):
+        photo(f"VOCdevkit/VOC2012/JPEGImages/{name}.jpg", 2, 3)
+    save("VOCdevkit/VOC2012/SegmentationClass/2007_1.png", [[0, 255, 15], [0, 255, 20]], palette)
+    save("VOCdevkit/VOC2012/SegmentationObject/2007_1.png", [[0, 255, 1], [0, 255, 2]], palette)
+    text("VOCdevkit/VOC2012/ImageSets/Segmentation/val.txt", "2007_1\n")
+    made = imported("voc")
+    assert (len(made.names), made.names[15], made.names[20]) == (21, "person", "monitor")
+    assert made.labels("2007_1").tolist() == [[0, 255, 15], [0, 255, 20]]
+    assert made.keys("images") == ["2007_1", "2007_2"]
+    assert (made.folder / "val.txt").read_text() == "2007_1\n"
+
+
+def test_colours_of_labelmap_txt_as_cvat_exports_segmentation_masks(photo, save, text, imported) -> None:
+    photo("JPEGImages/a.jpg", 1, 4)
+    save("SegmentationClass/a.png", [[(0, 0, 0), (0, 160, 0), (200, 60, 0), (224, 224, 192)]])
+    text(
+        "labelmap.txt",
+        "# label:color_rgb:parts:actions\nbackground:0,0,0::\nleaf:0,160,0::\nstem:200,60,0::\n",
+    )
+    made = imported("voc")
+    assert made.names == ("background", "leaf", "stem")
+    assert made.rows("a") == ["012."]
+
+
+def test_names_of_labelme2voc(photo, save, text, imported) -> None:
+    photo("JPEGImages/a.jpg", 1, 3)
+    save("SegmentationClass/a.png", [[0, 1, 255]])
+    text("class_names.txt", "__ignore__\n_background_\nleaf\n")
+    made = imported("voc")
+    assert made.names == ("background", "leaf")
+    assert made.rows("a") == ["01."]
+
+
+def test_a_value_without_a_class_is_a_problem_and_others_go_on(photo, save, text, imported) -> None:
+    for name, value in (("a", 40), ("b", 3)):
+        photo(f"JPEGImages/{name}.jpg", 1, 1)
+        save(f"SegmentationClass/{name}.png", [[value]])
+    made = imported("voc")
+    assert [problem.what for problem in made.told.problems] == [
+        "value 40 is outside the class list (0-20, 255)"
+    ]
+    assert made.keys() == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("names", "classes"),
+    [
+        (["masks/leaf/day/x.png", "masks/stem/day/x.png"], ["leaf", "stem"]),
+        (["masks/day/x_leaf.png", "masks/day/x-stem.png"], ["leaf", "stem"]),
+        (["masks/leaf/day/x_1.png", "masks/stem/day/x_2.png"], ["leaf", "stem"]),
+        (["masks/day/x_leaf_1.png", "masks/day/x_leaf_2.png"], ["leaf", "leaf"]),
+        (["masks/day/x.png", "masks/day/x.bmp"], ["foreground", "foreground"]),
+    ],
+)
+def test_binary_masks_say_their_class_by_folder_or_name(photo, save, imported, names, classes) -> None:
+    photo("images/day/x.jpg", 2, 2)
+    photo("images/day/x_y.jpg", 2, 2)
+    save(names[0], [[255, 0], [0, 0]])
+    save(names[1], [[0, 0], [0, 1]])
+    made = imported("masks")
+    numbers = [1 + sorted(set(classes)).index(name) for name in classes]
+    assert made.names == ("background", *sorted(set(classes)))
+    assert made.labels("x").tolist() == [[numbers[0], 0], [0, numbers[1]]]
+    assert made.keys() == ["x"]
+
+
+def test_the_longest_name_of_an_image_is_meant(photo, save, imported) -> None:
+    photo("images/x.jpg", 1, 1)
+    photo("images/x_y.jpg", 1, 1)
+    save("masks/x_y_leaf.png", [[255]])
+    save("masks/z_leaf.png", [[255]])
+    made = imported("masks")
+    assert made.keys() == ["x_y"]
+    assert made.notes == {"masks that are called like no image: left out": 1}
+
+
+def test_masks_of_another_size_are_a_problem(photo, save, imported) -> None:
+    photo("images/x.jpg", 2, 2)
+    photo("images/y.jpg", 2, 2)
+    save("masks/leaf/x.png", [[255, 255, 255]])
+    save("masks/leaf/y.png", [[255, 255], [0, 0]])
+    save("masks/stem/y.png", [[255, 255]])
+    made = imported("masks")
+    assert [problem.what for problem in made.told.problems] == [
+        "labels for 3x1 pixels, but the image has 2x2",
+        "2x1 pixels, other than its image or the other masks of it",
+    ]
+
+
+def test_folders_without_masks_are_refused(photo, imported) -> None:
+    photo("images/x.jpg", 2, 2)
+    for name, words in (("masks", "should hold images/ and masks/"), ("voc", "no folder SegmentationClass")):
+        with pytest.raises(UserError, match=words):
+            imported(name)

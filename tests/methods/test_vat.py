@@ -1,0 +1,158 @@
+"""VAT: its loss by hand, how far images are moved, and who gets gradients."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+from recoseg.augment.mix import no_mix
+from recoseg.augment.strong import StrongView
+from recoseg.errors import UserError
+from recoseg.methods.vat import VAT, own_contrast
+from recoseg.types import IGNORE
+
+
+def with_teacher(method: VAT, probabilities) -> VAT:
+    """Its teacher says this of every pixel."""
+    method.teacher.network.classifier.bias.data = torch.tensor(probabilities).log()
+    return method
+
+
+def test_own_contrast_of_a_small_image_by_hand() -> None:
+    image = torch.tensor([0.0, 1.0, 2.0]).expand(1, 3, 3, 3)  # each row is 0, 1, 2
+    inside = torch.ones(1, 3, 3, dtype=torch.bool)
+    assert own_contrast(image, inside).tolist() == [3]  # nine differences of 2 across, none down
+    assert own_contrast(image.mT, inside).tolist() == [3]
+    inside[:, 2] = False
+    assert own_contrast(image, inside).item() == pytest.approx(math.sqrt(6 * 4) / 2)
+
+
+@pytest.mark.parametrize("size", [(1, 1), (2, 2), (1, 5)])
+def test_own_contrast_of_images_without_neighbours(size) -> None:
+    image = torch.arange(float(size[1])).expand(1, 3, *size)
+    expected = math.sqrt(9 * 4) / 2 if size[1] == 5 else 0
+    assert own_contrast(image, torch.ones(1, *size, dtype=torch.bool)).item() == pytest.approx(expected)
+
+
+def test_the_loss_by_hand(tiny_network, toy_batch, same_view, generator) -> None:
+    method = VAT(tiny_network(probabilities=(0.5, 0.5)), same_view, trust_above=0.7)
+    output = with_teacher(method, (0.75, 0.25))(
+        toy_batch(), toy_batch(visible=False), iteration=0, generator=generator
+    )
+    divergence = 0.75 * math.log(1.5) + 0.25 * math.log(0.5)
+    assert output.parts["unsupervised"].item() == pytest.approx(divergence, rel=1e-5)
+    assert output.loss.item() == pytest.approx(math.log(2) + 0.1 * divergence, rel=1e-5)
+
+
+def test_the_share_is_of_the_whole_batch_without_padding(
+    tiny_network, toy_batch, same_view, generator
+) -> None:
+    method = VAT(tiny_network(norm=False), same_view).eval()
+    with torch.no_grad():
+        method.teacher.network.classifier.weight.mul_(20)
+    inside = torch.ones(2, 32, 32, dtype=torch.bool)
+    inside[0, 8:] = False  # four rows of cells are left
+    unlabelled = replace(toy_batch(seed=3, visible=False), inside=inside)
+    with torch.no_grad():
+        q = method.teacher.network(unlabelled.images).logits.softmax(1)
+    method.trust_above = q.amax(1).median().item()
+    output = method(toy_batch(), unlabelled, iteration=0, generator=generator)
+    moved, _ = output.mixed
+    with torch.no_grad():
+        p = method.student(moved).logits.softmax(1)
+    cells = [(b, r, c) for b in range(2) for r in range(16) for c in range(16) if b == 1 or r < 4]
+    sure = sum(q[b, :, r, c].max().item() >= method.trust_above for b, r, c in cells)
+    costs = sum(
+        (q[b, k, r, c] * (q[b, k, r, c].log() - p[b, k, r, c].log())).item()
+        for b, r, c in cells
+        for k in range(2)
+    )
+    assert 0 < sure < len(cells)
+    expected = sure / len(cells) * costs / len(cells)
+    assert output.parts["unsupervised"].item() == pytest.approx(expected, rel=1e-4)
+
+
+def test_images_are_moved_by_radius_times_their_contrast_and_padding_is_not(
+    tiny_network, toy_batch, same_view, generator
+) -> None:
+    method = VAT(tiny_network(norm=False), same_view, radius=0.5)
+    inside = torch.ones(2, 32, 32, dtype=torch.bool)
+    inside[1, :, 20:] = False
+    unlabelled = replace(toy_batch(visible=False), inside=inside)
+    output = method(toy_batch(), unlabelled, iteration=0, generator=generator)
+    moved = output.mixed[0] - unlabelled.images
+    lengths = moved.flatten(1).norm(dim=1)
+    torch.testing.assert_close(lengths, 0.5 * own_contrast(unlabelled.images, inside), rtol=1e-4, atol=1e-4)
+    assert not moved[1, :, :, 20:].any()
+
+
+def test_the_teacher_and_the_student_see_one_view_and_known_labels_move_with_it(
+    tiny_network, toy_batch
+) -> None:
+    view = StrongView(scale=(0.5, 0.5), mix=no_mix, flip=1)
+    method = VAT(tiny_network(norm=False), view, trust_above=0)
+    seen = []
+    method.teacher.network.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].detach()))
+    unlabelled = replace(toy_batch(visible=False), sparse=True)
+    unlabelled.labels[:, 10, 4] = 1
+    drawn = torch.Generator().manual_seed(1)
+    output = method(toy_batch(), unlabelled, iteration=0, generator=drawn)
+    images, pseudo = output.mixed
+    inside = pseudo.labels != IGNORE
+    lengths = (images - seen[0]).flatten(1).norm(dim=1)
+    torch.testing.assert_close(lengths, own_contrast(seen[0], inside), rtol=1e-4, atol=1e-4)
+    assert inside.float().mean() == 0.25  # half the size: the rest is padding
+    # row 10 becomes 5; column 4 becomes 2, and mirrored 29
+    assert pseudo.labels[:, 5, 29].tolist() == [1, 1]
+    assert pseudo.confidence[:, 5, 29].tolist() == [1, 1]
+    assert (pseudo.confidence == 1).sum() == 2
+
+
+def test_only_the_student_gets_gradients_and_the_teacher_stays_in_eval_mode(
+    tiny_network, toy_batch, same_view, generator
+) -> None:
+    method = VAT(tiny_network(), same_view, trust_above=0).train()
+    before = {name: value.clone() for name, value in method.teacher.state_dict().items()}
+    hidden = replace(toy_batch(), labels=torch.full((2, 32, 32), IGNORE))
+    method(hidden, toy_batch(visible=False), iteration=0, generator=generator).loss.backward()
+    assert all(parameter.grad.any() for parameter in method.student.classifier.parameters())
+    assert all(parameter.grad is None for parameter in method.teacher.parameters())
+    assert not any(module.training for module in method.teacher.network.modules())
+    assert all(torch.equal(value, before[name]) for name, value in method.teacher.state_dict().items())
+    assert method.evaluation_model is method.teacher.network
+
+
+def test_it_begins_at_once_or_after_a_supervised_start(tiny_network, toy_batch, same_view, generator) -> None:
+    assert VAT(tiny_network(), same_view).uses_unlabelled(0)
+    method = VAT(tiny_network(), same_view, trust_above=0, supervised_start=2, ramp=1)
+    assert [method.uses_unlabelled(t) for t in range(3)] == [False, False, True]
+    assert method(toy_batch(), None, iteration=0, generator=generator).parts.keys() == {"supervised"}
+    output = method(toy_batch(), toy_batch(visible=False), iteration=2, generator=generator)
+    supervised, unsupervised = (part.item() for part in output.parts.values())
+    assert output.loss.item() == pytest.approx(supervised + 0.5 * 0.1 * unsupervised, rel=1e-6)
+
+
+def test_impossible_settings_are_refused(tiny_network, same_view) -> None:
+    with pytest.raises(UserError, match=r"trust_above is a probability, got 1\.5"):
+        VAT(tiny_network(), same_view, trust_above=1.5)
+
+
+def test_with_mixed_precision_the_step_is_the_same_to_that_precision(
+    tiny_network, toy_batch, same_view, needs_16_bits
+) -> None:
+    needs_16_bits("bfloat16")
+    method = VAT(tiny_network(norm=False), same_view, trust_above=0)
+    method.student.classifier.weight.data.mul_(3)
+    found = []
+    for is_mixed in (False, True):
+        drawn = torch.Generator().manual_seed(0)
+        with torch.autocast("cpu", torch.bfloat16, enabled=is_mixed):
+            output = method(toy_batch(), toy_batch(seed=1, visible=False), iteration=0, generator=drawn)
+        output.loss.backward()
+        assert output.loss.dtype == torch.float32
+        found.append(output.parts["unsupervised"].item())
+    assert found[0] > 1e-3
+    assert found[1] == pytest.approx(found[0], rel=0.1)
