@@ -61,7 +61,7 @@ class Scores:
     boundary: BoundaryScores | None = None  # where they were asked for
     metrics: Mapping[str, dict[str, Any]] = field(
         default_factory=dict
-    )  # of METRICS, where they were measured
+    )  # of evaluate.METRICS, where they were measured
 
     @property
     def iou(self) -> Tensor:  # (K,) float64
