@@ -19,7 +19,7 @@ from recoseg.types import IGNORE, Batch, PseudoLabels
 
 STRONG_JITTER = ColourJitter(brightness=0.5, contrast=0.5, saturation=0.5)
 STRONG_BLUR = GaussianBlur(sigma=(0.1, 2.0))
-STRONG_COLOURS: tuple[ColourChange, ...] = (STRONG_JITTER, Greyscale(), STRONG_BLUR)
+_AUTHORS_COLOURS: tuple[ColourChange, ...] = (STRONG_JITTER, Greyscale(), STRONG_BLUR)
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class WeakToStrong:
         *,
         scale: tuple[float, float] = (1.0, 1.0),
         flip: float = 0.5,
-        colours: Sequence[ColourChange] = STRONG_COLOURS,
+        colours: Sequence[ColourChange] = _AUTHORS_COLOURS,
         cutmix: float = 0.5,
     ) -> None:
         if not 0 <= cutmix <= 1:

@@ -36,7 +36,7 @@ COMMANDS = {
     "prepare": "recoseg.cli.prepare",
     "split": "recoseg.cli.split",
     "describe": "recoseg.cli.describe",
-    "methods": "recoseg.cli.methods",
+    "methods": "recoseg.cli.list_methods",
     "experiments": "recoseg.cli.experiments",
     "completion": "recoseg.cli.completion",
 }

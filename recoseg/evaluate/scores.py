@@ -61,7 +61,7 @@ class Scores:
     boundary: BoundaryScores | None = None  # where they were asked for
     metrics: Mapping[str, dict[str, Any]] = field(
         default_factory=dict
-    )  # of METRICS, where they were measured
+    )  # of evaluate.METRICS, where they were measured
     images: Tensor | None = None  # (N, 3, K) int64, where each was counted: pixels right, true, called so
 
     @property

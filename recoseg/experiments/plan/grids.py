@@ -239,6 +239,7 @@ def _ablation(title: str, table: str | None, *rows: str) -> Grid:
 
 
 GRIDS = {
+    # Table 1 of the paper; the tables' numbers stand with their figures in tables/paper_figures.yaml.
     "full-labels": Grid("Few labelled images on three datasets", _few_and_all_labels(), "full-labels"),
     "cityscapes-20": Grid(
         "Cityscapes with 20 labelled images",
