@@ -1,8 +1,8 @@
 """List the methods of training: what they do, what they need and what they cost.
 
-Time and memory are those of a step, in steps of Supervised with the same labelled
-crops; with +ReCo, the regional contrast is on top. docs/choosing.md says which method
-to take for what, and RESULTS.md what they score.
+Time and memory are those of a step, in steps of Supervised with the same
+labelled crops; with + ReCo, the regional contrast is on top. docs/choosing.md
+says which method to take for what, and RESULTS.md what they score.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import argparse
 import textwrap
 from typing import get_type_hints
 
-EXAMPLES = ("recoseg methods", "recoseg train --data my_images --method mean_teacher --contrast reco")
+EXAMPLES = ("recoseg methods", "recoseg train --data my_images --method vat")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

