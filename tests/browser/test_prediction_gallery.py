@@ -1,4 +1,4 @@
-"""The gallery of predictions in a real browser: it loads what is in sight, sorts, and fits a phone and paper."""
+"""The gallery of predictions in a real browser: it loads what is in sight, sorts, fits a phone and paper."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ def test_names_with_markup_lead_to_their_files(gallery, open_tab) -> None:
           const card = [...document.querySelectorAll("#cards li")].find(card => card.dataset.name === name);
           card.scrollIntoView({behavior: "instant"});
           const load = (src) => new Promise((yes, no) => {
-            const image = new Image(); image.onload = () => yes(image.naturalWidth); image.onerror = no; image.src = src;
+            const image = new Image();
+            image.onload = () => yes(image.naturalWidth);
+            image.onerror = no;
+            image.src = src;
           });
           return [card.querySelector(".key").textContent, await load(card.querySelector("img").src),
                   await load(card.querySelector("a").href)];
