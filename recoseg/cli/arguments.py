@@ -77,6 +77,18 @@ def require_writable(out: Path, *, force: bool, option: str = "--out") -> None:
         raise UserError(f"{option} {out}: there is no folder {out.parent}")
 
 
+def require_picture(arguments: argparse.Namespace, *needing_it: str) -> None:
+    """What can be said of --picture, --force and the options `needing_it` before any file is read."""
+    from recoseg.figures.sheet import require_ending
+
+    for name in ("force", *needing_it):
+        if getattr(arguments, name) and not arguments.picture:
+            raise UserError(f"--{name} has no effect without --picture")
+    if arguments.picture:
+        require_ending(Path(arguments.picture))
+        require_writable(Path(arguments.picture), force=arguments.force, option="--picture")
+
+
 def require_workers(num_workers: int) -> None:
     if num_workers < 1:
         raise UserError(f"--workers must be at least 1, not {num_workers}")

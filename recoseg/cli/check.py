@@ -1,7 +1,8 @@
 """Read every file of a dataset; list its classes and all that is wrong.
 
 DATA holds images/ and labels/, and perhaps train.txt, val.txt, test.txt and classes.json; or, with
---dataset, what its owner publishes. Nothing is written there. The exit code is 1 when anything is wrong.
+--dataset, what its owner publishes. Nothing is written there. With --picture also a contact sheet: images
+under their labels, the worst problems first. The exit code is 1 when anything is wrong.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recoseg.cli.arguments import add_workers, require_workers
+from recoseg.cli.arguments import add_workers, require_picture, require_workers
 from recoseg.cli.data_tables import show_problems
 from recoseg.errors import UserError
-from recoseg.text import percent_of_pixels, printable
+from recoseg.text import how_many, percent_of_pixels, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 SAVES_MEMORY = "fewer processes need less: --workers 1"
 
 
-EXAMPLES = ("recoseg check my_images",)
+EXAMPLES = ("recoseg check my_images", "recoseg check my_images --picture labels.png")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="what it holds, such as cityscapes (default folder)",
     )
+    parser.add_argument(
+        "--picture",
+        metavar="FILE",
+        help="a .png, .svg or .pdf to write: images under their labels, worst first",
+    )
+    parser.add_argument("--force", action="store_true", help="write over an existing picture")
     add_workers(parser, "processes that read files")
 
 
@@ -47,9 +54,13 @@ def run(arguments: argparse.Namespace) -> int:
     from recoseg.cli.terminal import new_console, progress_of
 
     require_workers(arguments.workers)
+    require_picture(arguments)
     with progress_of(new_console(stderr=True)) as progress:
         report = checked(arguments.dataset, arguments.data, arguments.workers, progress)
     show(report, new_console())
+    if arguments.picture:
+        _draw(report, Path(arguments.data), Path(arguments.picture))
+        print(f"picture: {printable(arguments.picture)}")
     return 1 if report.problems else 0
 
 
@@ -69,6 +80,27 @@ def checked(name: str, root: str, num_workers: int, progress: Callable[[int, int
             raise
         return replace(report, problems=(*foreign, *report.problems))
     return check_dataset(open_dataset(name, root), num_workers=num_workers, progress=progress)
+
+
+def _draw(report: CheckReport, data: Path, path: Path) -> None:
+    """The contact sheet of what was checked."""
+    from recoseg.figures.contact_sheet import MOST_IMAGES, checked_image, draw_contact_sheet
+    from recoseg.figures.sheet import Heading
+
+    chosen = report.worst_first(MOST_IMAGES)
+    if not chosen:
+        raise UserError(f"--picture: there is no image in {data} to show")
+    images = [
+        checked_image(key, report.entries[key], problems, report.code, report.classes)
+        for key, problems in chosen.items()
+    ]
+    num_wrong = sum(map(bool, chosen.values()))
+    about = f"{how_many(num_wrong, 'image')} with problems first" if num_wrong else "No image has a problem"
+    about += "; the others are evenly spaced." if len(chosen) > num_wrong else "."
+    title = (
+        f"{data.resolve().name}: {len(chosen)} of {how_many(len(report.entries), 'image')} under their labels"
+    )
+    draw_contact_sheet(path, images, report.classes, Heading(title, about))
 
 
 def show(report: CheckReport, console: Console) -> None:

@@ -1,7 +1,8 @@
 """Show the classes of a dataset, their pixels and images, and what a split leaves visible.
 
-DATA is a folder dataset, or with --dataset what its owner publishes. With --picture also a figure: one
-image with 1 pixel, 1 %, 5 % and 25 % of each class labelled.
+DATA is a folder dataset, or with --dataset what its owner publishes. With --picture also a figure: of a
+split, its images under the labels that it leaves visible; of all data, one image with 1 pixel, 1 %, 5 % and
+25 % of each class labelled.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from recoseg.cli.arguments import (
     add_dataset,
     add_workers,
     data_settings,
+    require_picture,
     require_workers,
-    require_writable,
 )
 from recoseg.cli.data_tables import draw_partial, labelled, split_summary
 from recoseg.cli.terminal import progress_of
 from recoseg.errors import UserError
-from recoseg.text import percent_of_pixels, printable
+from recoseg.text import how_many, percent_of_pixels, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,7 +39,7 @@ _OPTIONS = ("--dataset", "--split", "--picture", "--image", "--force", "--worker
 
 EXAMPLES = (
     "recoseg describe my_images",
-    "recoseg describe my_images --split twenty.json",
+    "recoseg describe my_images --split twenty.json --picture labels.png",
 )
 
 
@@ -46,8 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = f"recoseg describe {USAGE} [options]"
     add_dataset(parser)
     parser.add_argument("--split", metavar="FILE", help="a split file: show what it leaves visible")
-    parser.add_argument("--picture", metavar="FILE", help="a .png, .svg or .pdf of partial labels to write")
-    parser.add_argument("--image", metavar="KEY", help="the picture's image (default: one with most classes)")
+    parser.add_argument("--picture", metavar="FILE", help="a .png, .svg or .pdf of labels to write")
+    parser.add_argument("--image", metavar="KEY", help="the one image to show")
     parser.add_argument("--force", action="store_true", help="write over an existing picture")
     add_workers(parser)
 
@@ -59,7 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
     from recoseg.splits.label_split import LabelSplit
 
     settings = data_settings(arguments, _OPTIONS)
-    _require_useful(arguments)
+    require_workers(arguments.workers)
+    require_picture(arguments, "image")
     dataset = build_dataset(configs.load(None, settings).data)
     split = LabelSplit.load(Path(arguments.split)) if arguments.split else None
     if split:
@@ -68,8 +70,10 @@ def run(arguments: argparse.Namespace) -> int:
     with progress_of(new_console(stderr=True), doing="reading labels") as progress:
         counter = class_counter(num_workers=arguments.workers, progress=progress)
         table = _split_table(dataset, split, counter) if split else _dataset_table(dataset, counter)
-        if arguments.picture:
-            draw_partial(Path(arguments.picture), dataset, split, counter, arguments.image)
+        if arguments.picture and split:
+            _draw_split(Path(arguments.picture), dataset, split, arguments.image)
+        elif arguments.picture:
+            draw_partial(Path(arguments.picture), dataset, None, counter, arguments.image)
     show_subsets(dataset, console)
     if split:
         console.print(printable(f"split: {split_summary(split)}"))
@@ -79,17 +83,29 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _require_useful(arguments: argparse.Namespace) -> None:
-    """What can be said of the options before any file is read."""
-    from recoseg.figures.sheet import require_ending
+def _draw_split(path: Path, dataset: Dataset, split: LabelSplit, key: str | None) -> None:
+    """The images that are labelled, or one of them, under the labels that may be seen."""
+    from recoseg.figures.contact_sheet import MOST_IMAGES, draw_contact_sheet, labelled_image
+    from recoseg.figures.sheet import Heading
+    from recoseg.report.run_view import spread
+    from recoseg.splits.label_split import VisibleLabels
 
-    require_workers(arguments.workers)
-    for name in ("image", "force"):
-        if getattr(arguments, name) and not arguments.picture:
-            raise UserError(f"--{name} has no effect without --picture")
-    if arguments.picture:
-        require_ending(Path(arguments.picture))
-        require_writable(Path(arguments.picture), force=arguments.force, option="--picture")
+    if key is not None and key not in split.labelled:
+        raise UserError(f"--image {key}: no labelled training image has this key")
+    keys = [key] if key is not None else spread(split.labelled, MOST_IMAGES)
+    visible = VisibleLabels(dataset, split)
+    images = [
+        labelled_image(
+            key,
+            visible.image(key).permute(1, 2, 0).numpy(),
+            visible.labels(key).numpy(),
+            dataset.classes,
+            partial=split.pixels is not None,
+        )
+        for key in keys
+    ]
+    title = f"{len(keys)} of {how_many(len(split.labelled), 'labelled image')}, as the split shows them"
+    draw_contact_sheet(path, images, dataset.classes, Heading(title, split_summary(split)))
 
 
 def show_subsets(dataset: Dataset, console: Console) -> None:

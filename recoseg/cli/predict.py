@@ -5,14 +5,17 @@ IMAGES are files, folders (with their sub-folders) or patterns such as
 
   labels/NAME.png         the class of each pixel, as its index; viewers show
                           the colours of the classes
-  overlays/NAME.jpg       the image under these colours
+  overlays/NAME.jpg       the image under these colours, with contours
+  index.html              a gallery of all images, the least certain first:
+                          those to label next
   confidence/NAME.png     --confidence: the probability of that class, in 16
                           bits, 65535 for certainty
   probabilities/NAME.npy  --probabilities: those of all classes, as float16
                           (classes, height, width)
 
-and classes.json with the names and colours of the classes. Files that cannot
-be read are listed and left out; the exit code is then 1.
+(thumbnails/ is the gallery's), and classes.json with the names and colours of
+the classes. Files that cannot be read are listed and left out; the exit code is
+then 1.
 """
 
 from __future__ import annotations
@@ -25,11 +28,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recoseg.cli.arguments import add_trust_argument
+from recoseg.errors import UserError
 from recoseg.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from recoseg.overlay import Overlay
     from recoseg.predict.image_list import ImageFile
     from recoseg.predict.output_folder import OutputFolder
     from recoseg.predict.predictor import Predictor
@@ -42,6 +47,7 @@ SAVES_MEMORY = "large images need less in parts: --window 512; --resume goes on 
 EXAMPLES = (
     "recoseg predict runs/first photos -o masks",
     "recoseg predict runs/first photos/*.jpg -o masks --confidence",
+    "recoseg predict runs/first photos -o masks --opacity 0.6 --legend",
 )
 
 
@@ -54,7 +60,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--probabilities", action="store_true", help="write the probabilities of all classes (large)"
     )
-    parser.add_argument("--no-overlay", dest="overlay", action="store_false", help="write no overlays")
+    parser.add_argument(
+        "--no-overlay", dest="overlay", action="store_false", help="write no overlays and no gallery"
+    )
+    parser.add_argument(
+        "--opacity",
+        type=float,
+        metavar="F",
+        help="strength of the overlays' colours, from 0 (contours alone) to 1 (default 0.4)",
+    )
+    parser.add_argument(
+        "--untinted",
+        nargs="*",
+        metavar="CLASS",
+        help="classes that overlays leave as they are (default: background; without names: none)",
+    )
+    parser.add_argument("--legend", action="store_true", help="name the classes below each overlay")
     parser.add_argument("--weights", choices=("last", "best"), default="last", help="default: last")
     parser.add_argument(
         "--window",
@@ -92,15 +113,18 @@ def run(arguments: argparse.Namespace) -> int:
     """1 if any image could not be read."""
     from recoseg.cli.terminal import new_console
     from recoseg.files import digest
+    from recoseg.overlay import Overlay
     from recoseg.predict.image_list import find_images
     from recoseg.predict.output_folder import OutputFolder
+    from recoseg.report.prediction_gallery import write_gallery
     from recoseg.runs.hub import local_folder
     from recoseg.runs.run import load, weights_file
     from recoseg.runs.run_folder import RunFolder
 
+    look = _look(arguments)
     output = OutputFolder(
         path=Path(arguments.out),
-        overlay=arguments.overlay,
+        overlay=look,
         confidence=arguments.confidence,
         probabilities=arguments.probabilities,
     )
@@ -120,6 +144,10 @@ def run(arguments: argparse.Namespace) -> int:
         "weights": digest(weights_file(RunFolder.open(folder), arguments.weights)),
         "looks": predictor.protocol.name(len(predictor.classes)),
     }
+    if look is not None:
+        look.tinted(predictor.classes)  # says which class is unknown, before any work is done
+        if look != Overlay():
+            made_by["overlays"] = look.told()
     todo = output.prepare(
         images, predictor.classes, made_by, resume=arguments.resume, overwrite=arguments.force
     )
@@ -128,10 +156,32 @@ def run(arguments: argparse.Namespace) -> int:
             f"{len(images) - len(todo)} of {len(images)} images have their results in "
             f"{printable(str(output.path))} already"
         )
-    if not todo:
+    outcome = 0
+    if todo:
+        outcome = _predict_and_tell(predictor, todo, output, new_console(stderr=True))
+    else:
         print("nothing is left to do")
-        return 0
-    return _predict_and_tell(predictor, todo, output, new_console(stderr=True))
+    if look is not None:
+        title = f"What {Path(arguments.run_folder).resolve().name} sees"
+        gallery = write_gallery(output, predictor.classes, title=title)
+        print(f"gallery: {printable(str(gallery))}")
+    return outcome
+
+
+def _look(arguments: argparse.Namespace) -> Overlay | None:
+    """How overlays are drawn; None if there are none, and then nothing else may be said of them."""
+    from recoseg.overlay import OPACITY, Overlay
+
+    if not arguments.overlay:
+        for name in ("opacity", "untinted", "legend"):
+            if getattr(arguments, name) not in (None, False):
+                raise UserError(f"--{name} has no effect with --no-overlay")
+        return None
+    return Overlay(
+        opacity=OPACITY if arguments.opacity is None else arguments.opacity,
+        untinted=None if arguments.untinted is None else tuple(arguments.untinted),
+        legend=arguments.legend,
+    )
 
 
 def _predict_and_tell(

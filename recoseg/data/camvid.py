@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from recoseg.colours import Colour
 from recoseg.data.dataset import SUBSETS
 from recoseg.data.file_dataset import Entry, FileDataset, Owner, by_stem, classes_of
-from recoseg.data.label_codes import ByColour, ByValue, Colour
+from recoseg.data.label_codes import ByColour, ByValue
 from recoseg.data.problem import FileError
 from recoseg.types import IGNORE
 

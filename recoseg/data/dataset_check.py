@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,8 @@ class CheckReport:
     problems: tuple[Problem, ...]
     notes: tuple[str, ...] = ()
     suggestion: Mapping[str, Any] | None = None  # a class file, where there is none
+    entries: Mapping[str, Entry] = field(default_factory=dict)
+    code: LabelCode | None = None  # None if it could not be told
 
     @property
     def pixel_share(self) -> NDArray[np.float64]:
@@ -46,6 +49,30 @@ class CheckReport:
         pixels = np.sum([count.pixels for count in self.subsets.values()], axis=0)
         share: NDArray[np.float64] = pixels / max(pixels.sum(), 1)
         return share
+
+    def worst_first(self, most: int) -> dict[str, list[Problem]]:
+        """At most so many images, key -> what is wrong with it.
+
+        Those with problems come first: one of each kind, the kind that most images have in front, then
+        another of each kind, and so on. What room is left is for others, evenly spaced, if possible labelled.
+        """
+        key_of = {
+            str(file): key for key, entry in self.entries.items() for file in (entry.image, entry.labels)
+        }
+        wrong: dict[str, list[Problem]] = {}
+        for problem in self.problems:
+            if problem.file in key_of:
+                wrong.setdefault(key_of[problem.file], []).append(problem)
+        kinds: dict[str, list[str]] = {}
+        for key, problems in wrong.items():
+            kinds.setdefault(problems[0].remedy, []).append(key)
+        by_size = sorted(kinds.values(), key=len, reverse=True)
+        taken = [key for turn in zip_longest(*by_size) for key in turn if key is not None]
+        sound = [key for key in self.entries if key not in wrong]
+        rest = [key for key in sound if self.entries[key].labels] or sound
+        room = min(max(0, most - len(taken)), len(rest))
+        spread = [rest[index * len(rest) // room] for index in range(room)]
+        return {key: wrong.get(key, []) for key in [*taken, *spread][:most]}
 
 
 def check_folder(root: Path, *, num_workers: int = 1, progress: Progress | None = None) -> CheckReport:
@@ -102,7 +129,7 @@ def _check(
     by_subset = {subset: count_subset(keys, counts) for subset, keys in subsets.items()}
     if classes:
         problems += _absent_classes(classes, by_subset)
-    return CheckReport(classes, by_subset, tuple(problems), tuple(notes), suggestion)
+    return CheckReport(classes, by_subset, tuple(problems), tuple(notes), suggestion, entries, code)
 
 
 def count_subset(keys: Sequence[str], counts: Mapping[str, NDArray[np.int64]]) -> _SubsetCount:

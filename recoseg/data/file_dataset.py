@@ -9,9 +9,10 @@ from pathlib import Path, PurePosixPath
 import torch
 from torch import Tensor
 
+from recoseg.colours import Colour
 from recoseg.data.dataset import SUBSETS, Dataset
 from recoseg.data.image_files import not_text, read_image
-from recoseg.data.label_codes import Colour, LabelCode
+from recoseg.data.label_codes import LabelCode
 from recoseg.data.list_files import numbered_lines
 from recoseg.data.problem import FileError, Problem
 from recoseg.errors import UserError

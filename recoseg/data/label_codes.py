@@ -9,10 +9,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from recoseg.colours import Colour
 from recoseg.data.image_files import Pixels, read_label_colours, read_label_pixels
 from recoseg.data.problem import FileError
 
-Colour = tuple[int, int, int]
 Labels = NDArray[np.uint8]  # (H, W) class indices, IGNORE where there is none
 
 _MEND_CLASSES = "mend the label, or add what is missing to the class list"
@@ -139,19 +139,3 @@ def _lossy_remedy(path: Path, num_unknown: int) -> str | None:
     if num_unknown > 50:
         return "export the labels again as PNG without smoothing or rescaling"
     return None
-
-
-def distinct_colours(num_classes: int) -> tuple[Colour, ...]:
-    """For classes that come without colours: as many, well apart for the first few; the first is black.
-
-    The bits of the index are dealt to red, green and blue in turn, highest bit first: the colours that
-    Pascal VOC made familiar.
-    """
-    return tuple(
-        (_dealt_bits(index), _dealt_bits(index >> 1), _dealt_bits(index >> 2)) for index in range(num_classes)
-    )
-
-
-def _dealt_bits(index: int) -> int:
-    """Every third bit of `index`, from the lowest, as the bits of a byte, from the highest."""
-    return sum((index >> 3 * place & 1) << (7 - place) for place in range(8))

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from recoseg.colours import Colour
 from recoseg.data.image_files import read_label_pixels
-from recoseg.data.label_codes import Colour
 from recoseg.exchange.rasterise import Patch, Ring, fill, joined, stroke
 from recoseg.exchange.run_lengths import mask_of, unpack_brush, unpack_counts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from recoseg.data.label_codes import distinct_colours
+from recoseg.colours import distinct_colours
 from recoseg.errors import UserError
 from recoseg.exchange.annotation import BACKGROUND, LabelSource
 from recoseg.text import did_you_mean

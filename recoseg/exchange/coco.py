@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from recoseg.data.label_codes import Colour
+from recoseg.colours import Colour
 from recoseg.errors import UserError
 from recoseg.exchange.annotation import (
     BACKGROUND,

@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from recoseg.data.label_codes import Colour
+from recoseg.colours import Colour
 from recoseg.data.problem import FileError
 from recoseg.errors import UserError
 from recoseg.exchange.annotation import (

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from recoseg.data.label_codes import Colour
+from recoseg.colours import Colour
 from recoseg.data.problem import FileError
 from recoseg.exchange.annotation import Form, Polygons, Strokes
 from recoseg.exchange.rasterise import Ring

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from recoseg.colours import Colour
 from recoseg.data.file_dataset import by_stem, read_keys
-from recoseg.data.label_codes import Colour
 from recoseg.data.pascal_voc import PascalVOC
 from recoseg.errors import UserError
 from recoseg.exchange.annotation import VOID, AnnotatedImage, LabelFile, LabelSource

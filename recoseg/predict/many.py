@@ -48,7 +48,7 @@ def predict_many(
             with output.probabilities_of(image.name, shape) as target:
                 prediction = predictor.predict(
                     planes,
-                    confidence=output.confidence,
+                    confidence=output.needs_confidence,
                     probabilities=target,
                     progress=lambda share, number=number: progress(number + share),  # type: ignore[misc]
                 )

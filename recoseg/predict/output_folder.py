@@ -10,44 +10,66 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recoseg.errors import UserError
-from recoseg.files import remove_unfinished, whole_file, write_whole
+from recoseg.files import UNFINISHED, remove_unfinished, whole_file, write_whole
+from recoseg.overlay import Overlay
 from recoseg.predict.image_list import ImageFile
 from recoseg.predict.prediction import Prediction
+from recoseg.predict.thumbnail import Thumbnail, write_thumbnail
 from recoseg.records import read_record
 from recoseg.types import ClassInfo
 
 LONGEST_JPEG = 65500
 _JPEG_QUALITY = 90
 _JPEG_END = b"\xff\xd9"
+_SUFFIXES = {
+    "labels": ".png",
+    "overlays": ".jpg",
+    "thumbnails": ".jpg",
+    "confidence": ".png",
+    "probabilities": ".npy",
+}
 _TEMPORARY = 64  # letters that the path of a file has more as long as it is not whole
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutputFolder:
-    """A sub-folder for each kind of result: `labels` always, the others if they are wanted."""
+    """A sub-folder for each kind of result: `labels` always, the others if they are wanted.
+
+    With an `overlay` there are thumbnails too, of which a gallery can be made.
+    """
 
     path: Path
-    overlay: bool = True
+    overlay: Overlay | None = field(default_factory=Overlay)
     confidence: bool = False
     probabilities: bool = False
 
     def files(self, name: Path) -> dict[str, Path]:
         """kind -> the file of an image's result; overlays beyond JPEG's size are PNG files in its place."""
         wanted = {
-            "overlays": self.overlay,
+            "overlays": self.overlay is not None,
+            "thumbnails": self.overlay is not None,
             "confidence": self.confidence,
             "probabilities": self.probabilities,
         }
-        suffixes = {"labels": ".png", "overlays": ".jpg", "confidence": ".png", "probabilities": ".npy"}
         kinds = ["labels", *(kind for kind, is_wanted in wanted.items() if is_wanted)]
-        return {kind: self.path / kind / name.parent / f"{name.name}{suffixes[kind]}" for kind in kinds}
+        return {kind: self.path / kind / name.parent / f"{name.name}{_SUFFIXES[kind]}" for kind in kinds}
+
+    def overlay_file(self, name: Path) -> Path:
+        """Where it is, or would be."""
+        path = self.files(name)["overlays"]
+        return path if os.path.exists(path) else path.with_suffix(".png")  # noqa: PTH110 (also of long names)
+
+    @property
+    def needs_confidence(self) -> bool:
+        """Thumbnails show it, too."""
+        return self.confidence or self.overlay is not None
 
     def takes(self, name: Path) -> bool:
         """Whether the names of an image's results are no longer than names can be there."""
@@ -59,8 +81,8 @@ class OutputFolder:
 
     def is_done(self, image: ImageFile) -> bool:
         files = self.files(image.name)
-        if "overlays" in files and not os.path.exists(files["overlays"]):  # noqa: PTH110 (also of long names)
-            files["overlays"] = files["overlays"].with_suffix(".png")
+        if "overlays" in files:
+            files["overlays"] = self.overlay_file(image.name)
         return all(os.path.exists(file) for file in files.values())  # noqa: PTH110
 
     def prepare(
@@ -133,10 +155,19 @@ class OutputFolder:
         for file in files.values():
             file.parent.mkdir(parents=True, exist_ok=True)
         if self.overlay:
-            _write_overlay(files["overlays"], prediction)
+            _write_overlay(files["overlays"], prediction, self.overlay)
+            write_thumbnail(files["thumbnails"], prediction, self.overlay)
         if self.confidence:
             prediction.save_confidence(files["confidence"])
         prediction.save(files["labels"])
+
+    def thumbnails(self) -> dict[str, Thumbnail]:
+        """Of all images whose results are in the folder, also of earlier times: name -> thumbnail."""
+        folder, ending = self.path / "thumbnails", _SUFFIXES["thumbnails"]
+        files = (path for path in sorted(folder.rglob(f"*{ending}")) if not UNFINISHED.fullmatch(path.name))
+        return {
+            path.relative_to(folder).as_posix().removesuffix(ending): Thumbnail.read(path) for path in files
+        }
 
 
 def _require_end(jpeg: Path) -> None:
@@ -147,15 +178,16 @@ def _require_end(jpeg: Path) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def _write_overlay(path: Path, prediction: Prediction) -> None:
-    is_jpeg = max(prediction.labels.shape) <= LONGEST_JPEG
+def _write_overlay(path: Path, prediction: Prediction, look: Overlay) -> None:
+    picture = prediction.drawn(look)
+    is_jpeg = max(picture.size) <= LONGEST_JPEG
     with whole_file(path if is_jpeg else path.with_suffix(".png")) as temporary:
         # Into a file by its name: so Pillow lets other threads run while it packs.
         if is_jpeg:
-            prediction.overlay().save(temporary, "JPEG", quality=_JPEG_QUALITY, subsampling=0)
+            picture.save(temporary, "JPEG", quality=_JPEG_QUALITY, subsampling=0)
             _require_end(temporary)
         else:
-            prediction.overlay().save(temporary, "PNG")
+            picture.save(temporary, "PNG")
 
 
 Place = tuple[slice, slice, slice]

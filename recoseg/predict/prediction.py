@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,10 +14,9 @@ from torch import Tensor
 
 from recoseg.errors import UserError
 from recoseg.files import whole_file
+from recoseg.overlay import OPACITY, Overlay, bands
 from recoseg.predict.label_png import write_png
 from recoseg.types import ClassInfo
-
-BAND_PIXELS = 2**20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,26 +39,23 @@ class Prediction:
         return f"<Prediction of {height} x {width} pixels: {', '.join(seen)}>"
 
     def _repr_png_(self) -> bytes:
-        """Notebooks show it as this: the overlay, of at most a thousand pixels a side."""
-        picture = self.overlay()
+        """Notebooks show it as this: the overlay with its legend, of at most a thousand pixels a side."""
+        picture = self.overlay(legend=True)
         picture.thumbnail((1000, 1000))
         file = io.BytesIO()
         picture.save(file, "PNG")
         return file.getvalue()
 
-    def overlay(self, *, opacity: float = 0.5) -> Image.Image:
-        """The image under its classes' colours."""
-        if not 0 <= opacity <= 1:
-            raise UserError(f"opacity: got {opacity:g}, needs a number from 0 (image) to 1 (colours)")
-        under = np.rint(np.arange(256) * (1 - opacity)).astype(np.uint8)
-        over = np.floor(np.array(self.classes.palette) * opacity).astype(np.uint8)  # (K, 3); sums stay < 256
-        height, width = self.labels.shape
-        picture = Image.new("RGB", (width, height))
-        for rows in bands(height, width):
-            band = under[self.image[:, rows].permute(1, 2, 0).numpy()]  # (rows, W, 3)
-            band += over[self.labels[rows]]
-            picture.paste(Image.fromarray(band), (0, rows.start))
-        return picture
+    def overlay(
+        self, *, opacity: float = OPACITY, untinted: Sequence[str] | None = None, legend: bool = False
+    ) -> Image.Image:
+        """The image under its classes' colours; `Overlay` says what can be chosen."""
+        look = Overlay(opacity=opacity, untinted=None if untinted is None else tuple(untinted), legend=legend)
+        return self.drawn(look)
+
+    def drawn(self, look: Overlay) -> Image.Image:
+        """The image under its classes' colours, in a look that is at hand."""
+        return look.draw(self.image.permute(1, 2, 0).numpy(), self.labels, self.classes)
 
     def save(self, path: str | Path) -> None:
         """The labels as a PNG of class indices, which viewers show in the classes' colours."""
@@ -77,9 +73,3 @@ class Prediction:
             values[rows] = np.rint(self.confidence[rows] * 65535)
         with whole_file(Path(path)) as temporary, temporary.open("wb") as file:
             write_png(file, values)
-
-
-def bands(height: int, width: int) -> Iterator[slice]:
-    """Rows to be worked on together: a large image never exists in several copies."""
-    step = max(1, BAND_PIXELS // width)
-    return (slice(top, min(top + step, height)) for top in range(0, height, step))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
+from recoseg.colours import confidence_colours
 from recoseg.types import IGNORE, ClassInfo
 
 _LONGEST = 768
@@ -17,8 +18,6 @@ _JPEG_QUALITY = 85
 _WRONG_COLOUR = (230, 0, 60)
 
 _LONGEST_CONFIDENCE = 384
-_CONFIDENCE_COLOURS = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))
-"""From probability 0 to 1, evenly spaced: viridis, which the colour-blind can read. page.css has it too."""
 
 _DIFFERENCE_COLOURS = ((0, 0, 0), (70, 150, 255), (240, 140, 0), (235, 228, 180))
 """Of no difference (transparent), BETTER, WORSE, BOTH_WRONG. page.css has them too."""
@@ -48,13 +47,8 @@ def error_map_uri(truth: Tensor, prediction: Tensor) -> str:
 
 def confidence_uri(confidence: Tensor) -> str:
     """(H, W) uint8 from dark (0) to bright (255); half the size of the others, since it is smooth."""
-    steps = np.linspace(0, 255, len(_CONFIDENCE_COLOURS))
-    channels = [
-        np.interp(np.arange(256), steps, channel) for channel in zip(*_CONFIDENCE_COLOURS, strict=True)
-    ]
-    colours = np.stack(channels, axis=1).round().astype(np.uint8)  # (256, 3)
     smaller = _scaled(Image.fromarray(confidence.numpy()), Image.Resampling.BOX, _LONGEST_CONFIDENCE)
-    picture = Image.fromarray(colours[np.asarray(smaller)])
+    picture = Image.fromarray(confidence_colours()[np.asarray(smaller)])
     return data_uri(picture, "JPEG", quality=_JPEG_QUALITY, optimize=True)
 
 

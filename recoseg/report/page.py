@@ -78,7 +78,7 @@ def page(runs: Sequence[RunView], *, title: str) -> str:
     sections = joined(_section_markup(anchor, one.heading, one.draw(runs)) for anchor, one in wanted.items())
     return Template(_part("page.html")).substitute(
         title=escape(title),
-        subtitle=escape(_subtitle(runs)),
+        subtitle=escape(subtitle(runs)),
         style=_part("page.css"),
         script=_part("page.js"),
         links=joined(tag("a", one.heading, href=f"#{anchor}") for anchor, one in wanted.items()),
@@ -96,7 +96,7 @@ def _section_markup(anchor: str, heading: str, content: Markup) -> Markup:
     )
 
 
-def _subtitle(runs: Sequence[RunView]) -> str:
+def subtitle(runs: Sequence[RunView]) -> str:
     """Which run, or how many, and what the scores are of."""
     who = runs[0].name if len(runs) == 1 else how_many(len(runs), "run")
     networks = {run.network for run in runs}

@@ -14,6 +14,7 @@ from recoseg.data.dataset import Dataset
 from recoseg.data.worker_processes import Progress
 from recoseg.report.page import require_replaceable, write_page
 from recoseg.report.run_view import FOLDS, RunView, repeated_by, spread, take_pictures, view_run
+from recoseg.report.slide import draw_slide, require_slide
 from recoseg.runs.run import Run
 from recoseg.runs.run_folder import RunFolder, run_names
 from recoseg.text import listed
@@ -34,6 +35,7 @@ def write_report(
     paths: Sequence[Path],
     page: Path | None = None,
     *,
+    slide: Path | None = None,
     title: str | None = None,
     num_pictures: int = NUM_PICTURES,
     progress_of: ProgressOf = no_progress,
@@ -41,10 +43,13 @@ def write_report(
 ) -> Path:
     """The page about these run folders; returns where it is. `progress_of` tells how far it is.
 
-    With `trust`, networks that functions of their authors make are made.
+    With a `slide`, that is drawn into this file too. With `trust`, networks that functions of their authors
+    make are made.
     """
     if page is not None:
         require_replaceable(page)
+    if slide is not None:
+        require_slide(slide)
     folders = [RunFolder.open(path) for path in paths]
     datasets = [build_dataset(load(folder.config).data) for folder in folders]
     names = run_names(paths)
@@ -62,6 +67,8 @@ def write_report(
     page = page or folders[0].page
     page.parent.mkdir(parents=True, exist_ok=True)
     write_page(page, views, title=title or listed(names))
+    if slide is not None:
+        draw_slide(slide, views, title=title or listed(names))
     return page
 
 

@@ -91,6 +91,31 @@ def test_the_picture_has_four_panels_in_the_classes_colours(recoseg, stripes, tm
     assert recoseg("describe", stripes, "--picture", "labels.png", "--force", "--image", "s3").code == 0
 
 
+def test_the_picture_of_a_split_shows_the_labels_that_it_leaves(recoseg, stripes, monkeypatch) -> None:
+    from recoseg.figures import contact_sheet
+
+    shown = {}
+
+    def draw(path, images, classes, heading) -> None:
+        shown["images"], shown["title"] = [one.name for one in images], heading.title
+        shown["seen"] = [set(one.seen) for one in images]
+
+    monkeypatch.setattr(contact_sheet, "draw_contact_sheet", draw)
+    (stripes / "list.txt").write_text("s1\ns3\n")
+    assert recoseg("split", stripes, "--labelled-list", stripes / "list.txt", "--out", "s.json").code == 0
+    outcome = recoseg("describe", stripes, "--split", "s.json", "--picture", "p.png")
+    assert (outcome.code, "picture: p.png" in outcome.out) == (0, True), outcome.err
+    assert shown == {
+        "images": ["s1", "s3"],
+        "title": "2 of 2 labelled images, as the split shows them",
+        "seen": [{0, 1, 2}, {0, 1}],
+    }
+    assert recoseg("describe", stripes, "--split", "s.json", "--picture", "p.png", "--image", "s3").code == 0
+    assert shown["images"] == ["s3"]
+    hidden = recoseg("describe", stripes, "--split", "s.json", "--picture", "p.png", "--image", "s0")
+    assert (hidden.code, "no labelled training image has this key" in hidden.err) == (1, True)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -31,8 +31,8 @@ def test_a_folder_is_labelled(recoseg, run, photos, tmp_path) -> None:
     assert re.search(r"8 images labelled, [\d.]+ images/s: out", outcome.out)
     names = [f"p{number}" for number in range(8)]
     assert results(tmp_path / "out") == {
-        "classes.json", "predictions.json", *(f"labels/{name}.png" for name in names),
-        *(f"overlays/{name}.jpg" for name in names),
+        "classes.json", "predictions.json", "index.html", *(f"labels/{name}.png" for name in names),
+        *(f"{kind}/{name}.jpg" for kind in ("overlays", "thumbnails") for name in names),
     }  # fmt: skip
     expected = package.load("run", trust=True)(photos / "images" / "p3.jpg")
     with Image.open("out/labels/p3.png") as labels:
@@ -58,6 +58,60 @@ def test_everything_that_can_be_asked_for_is_written(recoseg, run, photos, tmp_p
         assert np.asarray(confidence) / 65535 == pytest.approx(expected.confidence, abs=1e-4)
     looks = json.loads((tmp_path / "out" / "predictions.json").read_text())["looks"]
     assert looks == "windows of 32, overlap 0.5, flipped, scales 0.5 1"
+
+
+def test_the_gallery_has_all_images_of_the_folder_also_after_a_resume(recoseg, run, photos, tmp_path) -> None:
+    def gallery() -> list[float]:
+        text = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+        return [float(value) for value in re.findall(r'data-confidence="([\d.]+)"', text)]
+
+    outcome = recoseg("predict", "run", "photos/images/p1.jpg", "photos/images/p2.jpg", "-o", "out")
+    assert "gallery: out/index.html" in outcome.out, outcome.err
+    assert len(gallery()) == 2
+    assert recoseg("predict", "run", "photos/images", "-o", "out", "--resume").code == 0
+    assert len(gallery()) == 8
+    assert gallery() == sorted(gallery())
+    model = package.load("run", trust=True)
+    means = [model(photos / "images" / f"p{k}.jpg").confidence.mean() for k in range(8)]
+    assert gallery() == pytest.approx(sorted(means), abs=1e-5)
+    (tmp_path / "out" / "index.html").unlink()
+    again = recoseg("predict", "run", "photos/images", "-o", "out", "--resume")
+    assert "nothing is left to do" in again.out
+    assert len(gallery()) == 8
+
+
+def test_the_look_of_overlays_can_be_chosen_and_is_written_down(recoseg, run, photos, tmp_path) -> None:
+    photo, names = photos / "images" / "p1.jpg", package.load("run", trust=True).classes.names
+    words = ["--opacity", 0.8, "--legend", "--untinted", *names[:2]]
+    outcome = recoseg("predict", "run", photo, "-o", "out", *words)
+    assert outcome.code == 0, outcome.err
+    expected = package.load("run", trust=True)(photo).overlay(opacity=0.8, legend=True, untinted=names[:2])
+    with Image.open(tmp_path / "out" / "overlays" / "p1.jpg") as overlay:
+        assert overlay.size == expected.size
+        assert np.abs(np.asarray(overlay).astype(int) - np.asarray(expected)).mean() < 4
+    made_by = json.loads((tmp_path / "out" / "predictions.json").read_text())
+    assert made_by["overlays"] == f"opacity 0.8, untinted {names[0]}, {names[1]}, legend"
+    other = recoseg("predict", "run", photo, "-o", "out", "--force")
+    assert "made otherwise (other overlays)" in other.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--opacity", "1.5"], "opacity: got 1.5, needs a number from 0 (contours alone) to 1"),
+        (["--untinted", "nobody"], "untinted: unknown class 'nobody'"),
+        (["--no-overlay", "--opacity", "0.5"], "--opacity has no effect with --no-overlay"),
+        (["--no-overlay", "--legend"], "--legend has no effect with --no-overlay"),
+        (["--no-overlay", "--untinted"], "--untinted has no effect with --no-overlay"),
+    ],
+)
+def test_a_look_that_cannot_be_is_an_error_of_one_line(
+    recoseg, run, photos, tmp_path, words, message
+) -> None:
+    outcome = recoseg("predict", "run", "photos/images/p1.jpg", "-o", "out", *words)
+    assert (outcome.code, outcome.err.count("\n")) == (1, 1)
+    assert message in outcome.err
+    assert not (tmp_path / "out").exists()
 
 
 def test_images_of_all_kinds_keep_their_size(recoseg, run, tmp_path) -> None:

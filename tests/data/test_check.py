@@ -168,6 +168,41 @@ def test_a_worker_that_dies_is_an_error_of_one_line(folder, monkeypatch):
         check_folder(folder.root, num_workers=2)
 
 
+def test_the_worst_images_are_one_of_each_kind_of_problem_in_turn_then_others(folder, rows):
+    folder.classes(names=["sky", "road", "car"])
+    folder.pairs(9, unlabelled=2)
+    for key in ("001", "002", "003"):
+        folder.label(f"{key}.png", rows(0, 1, 2))  # of another size
+    folder.label("006.png", rows(9, 9, 9, 9))
+    folder.label("007.png", rows(255, 255, 255, 255))
+    report = check_folder(folder.root)
+    worst = report.worst_first(24)
+    assert list(worst) == ["001", "006", "007", "002", "003", "000", "004", "005", "008"]
+    assert [len(problems) for problems in worst.values()] == [1] * 5 + [0] * 4
+    assert list(report.worst_first(2)) == ["001", "006"]
+    assert list(report.worst_first(7)) == ["001", "006", "007", "002", "003", "000", "005"]
+
+
+def test_the_picture_is_written_beside_the_report_and_never_over_a_file(broken, tmp_path, capsys):
+    picture = tmp_path / "sheet.png"
+    assert run(str(broken.root), "--picture", str(picture)) == 1
+    assert f"picture: {picture}" in capsys.readouterr().out
+    with Image.open(picture) as shown:
+        assert shown.width > 2000
+    with pytest.raises(UserError, match=r"sheet\.png exists already; choose another --picture"):
+        run(str(broken.root), "--picture", str(picture))
+    assert run(str(broken.root), "--picture", str(picture), "--force") == 1
+    with pytest.raises(UserError, match="--force has no effect without --picture"):
+        run(str(broken.root), "--force")
+
+
+def test_a_folder_whose_classes_cannot_be_told_has_a_picture_too(folder, rows, tmp_path):
+    folder.image("a.png")
+    folder.label("a.png", rows(3, 90, 200, 7))
+    assert run(str(folder.root), "--picture", str(tmp_path / "sheet.svg")) == 1
+    assert (tmp_path / "sheet.svg").is_file()
+
+
 def test_the_command_prints_a_sound_folder_and_returns_0(folder, capsys):
     folder.pairs(5, unlabelled=2)
     assert run(str(folder.root)) == 0

@@ -17,7 +17,6 @@ from recoseg.data.label_codes import (
     ByValue,
     colour_codes,
     colour_of,
-    distinct_colours,
     ranges,
 )
 from recoseg.errors import UserError
@@ -114,8 +113,3 @@ def test_a_code_survives_pickling(write):
 
 def test_numbers_are_told_as_ranges():
     assert ranges([0, 1, 2, 5, 255]) == "0-2, 5, 255"
-
-
-def test_colours_for_unnamed_classes_differ_and_start_as_in_pascal_voc():
-    assert distinct_colours(3) == ((0, 0, 0), (128, 0, 0), (0, 128, 0))
-    assert len(set(distinct_colours(255))) == 255

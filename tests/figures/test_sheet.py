@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from recoseg.data.label_codes import distinct_colours
+from recoseg.colours import distinct_colours
 from recoseg.errors import UserError
 from recoseg.figures.sheet import (
     BOX_HEIGHT,
@@ -103,7 +103,8 @@ def test_names_can_be_read_on_any_colour() -> None:
 
 
 def test_what_is_not_a_class_is_white() -> None:
-    drawn = coloured(np.array([[0, 1, 7, IGNORE]], dtype=np.uint8), classes("road", "sky"))
+    two = ClassInfo(("road", "sky"), ((0, 0, 0), (128, 0, 0)))
+    drawn = coloured(np.array([[0, 1, 7, IGNORE]], dtype=np.uint8), two)
     assert drawn.tolist() == [[[0, 0, 0], [128, 0, 0], [255, 255, 255], [255, 255, 255]]]
 
 

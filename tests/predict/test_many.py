@@ -76,9 +76,7 @@ def test_few_images_are_in_memory_at_a_time(tmp_path, photo, brightest, monkeypa
 
     monkeypatch.setattr(many, "read_image", counted_read)
     monkeypatch.setattr(OutputFolder, "write", counted_write)
-    assert (
-        labelled(brightest(), tmp_path / "photos", OutputFolder(path=tmp_path / "out", overlay=False)) == []
-    )
+    assert labelled(brightest(), tmp_path / "photos", OutputFolder(path=tmp_path / "out", overlay=None)) == []
     assert held == 0
     assert 2 <= most <= 5, "four, and the one that the network looks at"
 

@@ -23,7 +23,7 @@ import sys
 from pathlib import Path
 import torch
 from torch import nn
-from recoseg.data.label_codes import distinct_colours
+from recoseg.colours import distinct_colours
 from recoseg.predict.image_list import find_images
 from recoseg.predict.many import predict_many
 from recoseg.predict.output_folder import OutputFolder

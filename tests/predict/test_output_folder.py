@@ -31,8 +31,8 @@ def test_each_kind_has_its_folder(tmp_path, brightest, noise) -> None:
     with output.probabilities_of(Path("sub/b"), (3, 5, 7)) as target:
         target[:, 0:5, 0:7] = np.full((3, 5, 7), 0.25)
     assert files_below(tmp_path / "out") == {
-        "classes.json", "predictions.json", "labels/sub/b.png", "overlays/sub/b.jpg", "confidence/sub/b.png",
-        "probabilities/sub/b.npy",
+        "classes.json", "predictions.json", "labels/sub/b.png", "overlays/sub/b.jpg", "thumbnails/sub/b.jpg",
+        "confidence/sub/b.png", "probabilities/sub/b.npy",
     }  # fmt: skip
     with Image.open(tmp_path / "out/labels/sub/b.png") as labels:
         assert np.array_equal(np.asarray(labels), prediction.labels)

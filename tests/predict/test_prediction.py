@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pytest
 import torch
 from PIL import Image
 
 from recoseg.errors import UserError
-from recoseg.predict import prediction as prediction_module
+from recoseg.overlay import Overlay
 from recoseg.predict.prediction import Prediction
 
 
@@ -19,34 +21,16 @@ def prediction(colours) -> Prediction:
     return Prediction(image, labels, colours, np.array([[1.0, 0.5]], dtype=np.float32))
 
 
-def test_an_overlay_is_half_image_and_half_colour(prediction) -> None:
-    expected = [[[50 + 100, 10, 0], [128, 128, 128 + 25]]]
-    assert np.asarray(prediction.overlay()).tolist() == expected
+def test_its_overlay_is_that_of_its_image_and_labels(prediction) -> None:
+    image = prediction.image.permute(1, 2, 0).numpy()
+    for look in ({}, {"opacity": 0.7}, {"untinted": ("red",)}, {"legend": True}):
+        expected = Overlay(**look).draw(image, prediction.labels, prediction.classes)
+        assert np.array_equal(np.asarray(prediction.overlay(**look)), np.asarray(expected))
 
 
-def test_the_ends_of_opacity_are_the_image_and_the_colours(prediction) -> None:
-    assert np.array_equal(
-        np.asarray(prediction.overlay(opacity=0)), prediction.image.permute(1, 2, 0).numpy()
-    )
-    assert np.asarray(prediction.overlay(opacity=1)).tolist() == [[[200, 0, 0], [0, 0, 50]]]
-    with pytest.raises(UserError, match=r"opacity: got 1\.5"):
-        prediction.overlay(opacity=1.5)
-
-
-@pytest.mark.parametrize("opacity", [0.1, 0.3, 0.5, 0.7])
-def test_white_under_white_stays_white_and_never_turns_over(opacity) -> None:
-    from recoseg.types import ClassInfo
-
-    white = ClassInfo(("white",), ((255, 255, 255),))
-    image, labels = torch.full((3, 2, 2), 255, dtype=torch.uint8), np.zeros((2, 2), dtype=np.uint8)
-    assert np.asarray(Prediction(image, labels, white).overlay(opacity=opacity)).min() >= 254
-
-
-def test_an_overlay_of_many_bands_is_the_same(brightest, noise, monkeypatch) -> None:
-    prediction = brightest()(noise(37, 20))
-    whole = np.asarray(prediction.overlay())
-    monkeypatch.setattr(prediction_module, "BAND_PIXELS", 50)
-    assert np.array_equal(np.asarray(prediction.overlay()), whole)
+def test_a_notebook_shows_the_overlay_with_its_legend(prediction) -> None:
+    with Image.open(io.BytesIO(prediction._repr_png_())) as picture:
+        assert np.array_equal(np.asarray(picture), np.asarray(prediction.overlay(legend=True)))
 
 
 def test_saved_labels_are_indices_in_the_colours_of_the_classes(prediction, tmp_path) -> None:

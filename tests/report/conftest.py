@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from recoseg.data.label_codes import distinct_colours
+from recoseg.colours import distinct_colours
 from recoseg.evaluate.class_relations import Relations
 from recoseg.evaluate.scores import BoundaryScores, Scores
 from recoseg.evaluate.scores_file import scores_as_plain

@@ -6,7 +6,7 @@ import pytest
 import torch
 from PIL import Image
 
-from recoseg.data.label_codes import distinct_colours
+from recoseg.colours import distinct_colours
 from recoseg.report.label_images import error_map_uri, label_map_uri, photo_uri, share_right, size_on_page
 from recoseg.types import IGNORE, ClassInfo
 

@@ -12,16 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from recoseg.colours import Colour, colours_of, distinct_colours
 from recoseg.data.image_files import read_label_pixels
 from recoseg.data.label_codes import (
     ByColour,
     ByKind,
     ByValue,
-    Colour,
     LabelCode,
     colour_codes,
     colour_of,
-    distinct_colours,
     ranges,
 )
 from recoseg.data.problem import FileError
@@ -101,7 +100,7 @@ def _scheme_of(file: _ClassFile, label_format: str) -> LabelScheme:
     kept = [index for index in range(len(file.names)) if index != file.ignore_index]
     if not kept:
         raise UserError('"ignore_index" leaves no class; list at least one other')
-    palette = file.palette or distinct_colours(len(file.names))
+    palette = file.palette or colours_of(file.names)
     classes = ClassInfo(tuple(file.names[k] for k in kept), tuple(palette[k] for k in kept))
     class_of = {value: index for index, value in enumerate(kept)}
     if file.ignore_index is not None:
@@ -200,7 +199,7 @@ def _refuse_misspelt(field: str, *, missing: Sequence[str]) -> None:
 def _parse_names(names: object) -> tuple[str, ...]:
     if not isinstance(names, list) or not names or not all(isinstance(n, str) and n.strip() for n in names):
         raise UserError('"names" must be a list of class names, such as ["background", "leaf"]')
-    ClassInfo(tuple(names), distinct_colours(len(names)))  # says what else a list of names must be
+    ClassInfo(tuple(names), colours_of(names))  # says what else a list of names must be
     return tuple(names)
 
 
