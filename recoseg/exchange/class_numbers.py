@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from recoseg.colours import distinct_colours
+from recoseg.colours import colours_of
 from recoseg.errors import UserError
 from recoseg.exchange.annotation import BACKGROUND, LabelSource
 from recoseg.text import did_you_mean
@@ -43,7 +43,7 @@ def number_classes(
         raise UserError("there is no object of any class, so there is nothing to import")
     if len(names) > IGNORE:
         raise UserError(f"{len(names)} classes, where {IGNORE} are the most; choose some with --classes")
-    chosen = distinct_colours(len(names))
+    chosen = colours_of(names)
     palette = tuple(found.get(name) or colour for name, colour in zip(names, chosen, strict=True))
     numbers = {name: names.index(_meaning(name)) for name in source.classes if _meaning(name) in names}
     void = {name: IGNORE for name in source.classes if _is_void(name)}
