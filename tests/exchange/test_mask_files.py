@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from recoseg.data.label_codes import distinct_colours
+from recoseg.colours import distinct_colours
 from recoseg.errors import UserError
 
 
