@@ -77,7 +77,9 @@ class Overlay:
         for rows in bands(height, width):
             shown = labels[rows]
             seen = tinted[shown]  # (rows, W)
-            band = np.where(seen[..., None], under[image[rows]] + over[shown], image[rows])
+            band = under[image[rows]]  # (rows, W, 3)
+            band += over[shown]
+            np.copyto(band, image[rows], where=~seen[..., None])
             edges = _contours(labels, rows, line) & seen
             band[edges] = colours[shown[edges]]
             picture.paste(Image.fromarray(band), (0, rows.start))

@@ -13,9 +13,9 @@ IMAGES are files, folders (with their sub-folders) or patterns such as
   probabilities/NAME.npy  --probabilities: those of all classes, as float16
                           (classes, height, width)
 
-(thumbnails/ is the gallery's), and classes.json with the names and colours of
-the classes. Files that cannot be read are listed and left out; the exit code is
-then 1.
+and classes.json with the names and colours of the classes; thumbnails/ is what
+the gallery shows. Files that cannot be read are listed and left out; the exit
+code is then 1.
 """
 
 from __future__ import annotations

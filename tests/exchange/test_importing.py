@@ -294,7 +294,7 @@ def test_worker_processes_write_the_same(coco, imported, monkeypatch) -> None:
         assert one.read_bytes() == other.read_bytes()
     assert json.loads((alone.folder / "classes.json").read_text()) == {
         "names": ["background", "leaf", "stem"],
-        "palette": [[0, 0, 0], [128, 0, 0], [0, 128, 0]],
+        "palette": [[0, 0, 0], [255, 60, 60], [30, 75, 255]],
         "ignore_index": 255,
         "format": "index",
     }
