@@ -29,6 +29,7 @@ COMMANDS = {
     "check": "recoseg.cli.check",
     "prepare": "recoseg.cli.prepare",
     "split": "recoseg.cli.split",
+    "label": "recoseg.cli.label",
     "describe": "recoseg.cli.describe",
     "experiments": "recoseg.cli.experiments",
 }

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 from torch import Tensor
 
 from recoseg.data.problem import FileError
@@ -119,6 +119,16 @@ def num_pixels(path: Path) -> int:
     """By the file's header; a `FileError` if it has none, or more than may be read."""
     with _trouble_named(path, Exception), _recognised(path) as image:
         return image.width * image.height
+
+
+def upright_size(path: Path) -> tuple[int, int]:
+    """(width, height) of what `read_image` would give, by the file's header; a `FileError` as above."""
+    with _trouble_named(path, Exception), _recognised(path) as image:
+        try:
+            turned = image.getexif().get(ExifTags.Base.Orientation, 1) in (5, 6, 7, 8)
+        except Exception:  # garbled, as in `_make_upright`
+            turned = False
+        return (image.height, image.width) if turned else image.size
 
 
 def _recognised(path: Path) -> Image.Image:

@@ -113,6 +113,7 @@ function hear(name, data) {
   else if (name === "shares") {
     store.set({ classes: store.values.classes.map((each) => ({ ...each, share: data[each.id] ?? null })) });
   } else if (name === "predictions") predicted(data);
+  else if (name === "trouble") warn(data.message);
 }
 
 /** A record of the journal, whoever tells it first: the answer to an action or the stream. */

@@ -49,7 +49,7 @@ export class Server {
   }
 }
 
-const NAMES = ["action", "reload", "classes", "learner", "shares", "predictions", "training"];
+const NAMES = ["action", "reload", "classes", "learner", "shares", "predictions", "training", "trouble"];
 
 /** The stream of events; comes back by itself, and lets go while nobody sees the page: browsers allow few streams. */
 export class EventFeed {

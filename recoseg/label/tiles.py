@@ -1,0 +1,135 @@
+"""Images and layers as tiles: level 0 is the image itself, every further level half of the one before."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import threading
+from collections import OrderedDict
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from recoseg.data.image_files import read_rgb
+from recoseg.errors import UserError
+from recoseg.files import write_whole
+from recoseg.label.label_folder import png_of
+from recoseg.label.marks import NONE, Bytes, Painted
+from recoseg.types import IGNORE
+
+TILE = 512
+_THUMBNAIL = 192
+_KEPT_BYTES = 10**9
+_QUALITY = 90
+
+
+def num_levels(width: int, height: int) -> int:
+    """The last one shows the whole image in one tile."""
+    return max(1, (max(width, height, 1) - 1).bit_length() - (TILE - 1).bit_length() + 1)
+
+
+class Pyramids:
+    """Decoded images with all their levels, the latest few of them."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Path, list[NDArray[np.uint8]]] = OrderedDict()
+        self._lock = threading.Lock()
+        self._decoding: dict[Path, threading.Lock] = {}
+
+    def tile(self, path: Path, level: int, x: int, y: int) -> bytes:
+        """A JPEG."""
+        levels = self._levels(path)
+        if not 0 <= level < len(levels):
+            raise UserError(f"level: got {level}, this image has 0 to {len(levels) - 1}")
+        part = cut(levels[level], x, y)
+        file = io.BytesIO()
+        Image.fromarray(part).save(file, "JPEG", quality=_QUALITY)
+        return file.getvalue()
+
+    def _levels(self, path: Path) -> list[NDArray[np.uint8]]:
+        with self._lock:
+            if path in self._kept:
+                self._kept.move_to_end(path)
+                return self._kept[path]
+            decoding = self._decoding.setdefault(path, threading.Lock())
+        with decoding:  # several tiles of one image are asked for at once: it is decoded for the first
+            with self._lock:
+                if path in self._kept:
+                    return self._kept[path]
+            levels = _halved_levels(read_rgb(path))
+            with self._lock:
+                self._decoding.pop(path, None)
+                self._kept[path] = levels
+                while len(self._kept) > 1 and _size_of(self._kept) > _KEPT_BYTES:
+                    self._kept.popitem(last=False)
+        return levels
+
+
+def _size_of(kept: OrderedDict[Path, list[NDArray[np.uint8]]]) -> int:
+    return sum(level.nbytes for levels in kept.values() for level in levels)
+
+
+def _halved_levels(image: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:
+    levels = [image]
+    height, width = image.shape[:2]
+    for _ in range(1, num_levels(width, height)):
+        height, width = -(-height // 2), -(-width // 2)
+        halved = Image.fromarray(levels[-1]).resize((width, height), Image.Resampling.BOX)
+        levels.append(np.asarray(halved))
+    return levels
+
+
+def cut(pixels: NDArray[np.uint8], x: int, y: int) -> NDArray[np.uint8]:
+    """The tile (x, y) of one level."""
+    part = pixels[y * TILE : (y + 1) * TILE, x * TILE : (x + 1) * TILE] if min(x, y) >= 0 else pixels[:0]
+    if part.size == 0:
+        raise UserError(f"there is no tile {x}, {y} at this level")
+    return part
+
+
+def label_tile(labels: Painted, level: int, x: int, y: int) -> bytes:
+    """A PNG: red is the class id, green where it is from."""
+    height, width = labels.ids.shape
+    if not 0 <= level < num_levels(width, height):
+        raise UserError(f"level: got {level}, this image has 0 to {num_levels(width, height) - 1}")
+    side = TILE << level  # of the tile, in the image's own pixels
+    top, left = y * side, x * side
+    if not (0 <= top < height and 0 <= left < width):
+        raise UserError(f"there is no tile {x}, {y} at this level")
+    window = np.s_[top : top + side, left : left + side]
+    ids, origins = labels.ids[window], labels.origins[window]
+    for _ in range(level):
+        ids, origins = _halved_labels(ids, origins)
+    return png_of(np.stack((ids, origins, np.zeros_like(ids)), axis=2))
+
+
+def _halved_labels(ids: Bytes, origins: Bytes) -> tuple[Bytes, Bytes]:
+    """Of four pixels the first that has a label, so that no point gets lost."""
+    height, width = ids.shape
+    pad = ((0, height % 2), (0, width % 2))
+    ids = np.pad(ids, pad, constant_values=IGNORE)
+    origins = np.pad(origins, pad, constant_values=NONE)
+    chosen, from_where = ids[::2, ::2].copy(), origins[::2, ::2].copy()
+    for row, column in ((0, 1), (1, 0), (1, 1)):
+        other = ids[row::2, column::2]
+        better = (chosen == IGNORE) & (other != IGNORE)
+        chosen[better], from_where[better] = other[better], origins[row::2, column::2][better]
+    return chosen, from_where
+
+
+def thumbnail(path: Path, folder: Path) -> bytes:
+    """A JPEG of at most 192 pixels, kept in `folder` for as long as the image file stays as it is."""
+    status = path.stat()
+    name = hashlib.sha256(f"{path}\0{status.st_size}\0{status.st_mtime_ns}".encode()).hexdigest()[:32]
+    kept = folder / f"{name}.jpg"
+    if kept.is_file():
+        return kept.read_bytes()
+    small = Image.fromarray(read_rgb(path))
+    small.thumbnail((_THUMBNAIL, _THUMBNAIL), Image.Resampling.BOX, reducing_gap=2.0)
+    file = io.BytesIO()
+    small.save(file, "JPEG", quality=85)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(kept, file.getvalue())
+    return file.getvalue()
