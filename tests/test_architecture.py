@@ -15,7 +15,7 @@ ORDER = [
     "errors", "text", "files", "records", "kept_memory", "seeds", "read_ahead", "types",
     "distributed", "data", "splits", "augment", "batches", "models", "losses", "methods", "evaluate",
     "predict", "export", "runs.run_folder", "train", "figures", "report", "config", "builders", "runs",
-    "experiments", "cli", "__main__", "__init__",
+    "label", "experiments", "cli", "__main__", "__init__",
 ]  # fmt: skip
 """Parts, and one module: the loop writes into a run's folder, while opening a run takes all that is below."""
 

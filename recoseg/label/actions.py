@@ -23,6 +23,10 @@ _SHAPES = ("points", "scribble", "polygon", "box")
 Action = Mapping[str, Any]
 
 
+class NotNowError(UserError):
+    """Nothing is wrong with what was asked for, but it cannot be done as things are."""
+
+
 def checked_client(value: object) -> str:
     return _text(value, "client", _LONGEST_ID)
 
@@ -103,11 +107,11 @@ def _undo(action: Action, state: LabelState) -> Record:
     if action.get("action") is None:
         found = state.next_undo()
         if found is None:
-            raise UserError("there is nothing to undo")
+            raise NotNowError("there is nothing to undo")
     else:
         found = _named_action(action, state)
         if not state.is_step(found["number"]):
-            raise UserError(f"the action {shortened(found['id'])} cannot be undone, or is already")
+            raise NotNowError(f"the action {shortened(found['id'])} cannot be undone, or is already")
     return _about(found)
 
 
@@ -115,11 +119,11 @@ def _redo(action: Action, state: LabelState) -> Record:
     if action.get("action") is None:
         found = state.next_redo()
         if found is None:
-            raise UserError("there is nothing to do again")
+            raise NotNowError("there is nothing to do again")
     else:
         found = _named_action(action, state)
         if found["number"] not in state.undone:
-            raise UserError(f"the action {shortened(found['id'])} is not undone")
+            raise NotNowError(f"the action {shortened(found['id'])} is not undone")
     return _about(found)
 
 

@@ -20,7 +20,8 @@ from recoseg.config.load import load as load_config
 from recoseg.data.list_files import list_text
 from recoseg.errors import UserError
 from recoseg.files import write_whole
-from recoseg.label.label_folder import LabelFolder, NotNowError, png_of
+from recoseg.label.actions import NotNowError
+from recoseg.label.label_folder import LabelFolder, png_of
 from recoseg.runs.run_folder import RunFolder
 from recoseg.types import IGNORE
 

@@ -21,8 +21,8 @@ _OPEN = "/page/"
 
 HEADERS = {
     "content-security-policy": (
-        "default-src 'self'; img-src 'self' blob: data:; worker-src 'self' blob:; object-src 'none'; "
-        "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     ),
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",

@@ -22,7 +22,7 @@ from recoseg.data.image_files import upright_size
 from recoseg.data.problem import FileError
 from recoseg.errors import UserError
 from recoseg.files import write_whole
-from recoseg.label.actions import record_of
+from recoseg.label.actions import NotNowError, record_of
 from recoseg.label.journal import NAME, Journal, Record
 from recoseg.label.label_state import OURS, LabelState
 from recoseg.label.marks import ACCEPTED, Bytes, Painted, packed
@@ -39,10 +39,6 @@ _BEGUN = "begin"
 
 AcceptedMask = Callable[[str, int, float], Bytes]
 """Image, version of its prediction, least confidence -> class ids (H, W), IGNORE below that confidence."""
-
-
-class NotNowError(UserError):
-    """Nothing is wrong with what was asked for, but it cannot be done as things are."""
 
 
 def nothing_to_accept(image: str, version: int, above: float) -> Bytes:

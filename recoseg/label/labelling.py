@@ -11,14 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from recoseg.label.actions import NotNowError
 from recoseg.label.full_training import FullTraining
 from recoseg.label.journal import Record
-from recoseg.label.label_folder import Counted, LabelFolder, NotNowError, marks_of
+from recoseg.label.label_folder import Counted, LabelFolder, marks_of
+from recoseg.label.label_state import LabelState
 from recoseg.label.learner import Places
 from recoseg.label.learner_process import LearnerProcess
+from recoseg.label.map_prediction import MapPrediction
 from recoseg.label.marks import VOID, Bytes
 from recoseg.label.next_clicks import RADIUS, Spot
-from recoseg.label.predictions import MapPrediction
 from recoseg.label.tiles import TILE, num_levels
 from recoseg.types import IGNORE
 
@@ -40,6 +42,7 @@ class Labelling:
 
     def __init__(self, folder: LabelFolder, *, learns: bool = True) -> None:
         self.folder = folder
+        self.places = {key: place for place, key in enumerate(folder.images)}
         self.listeners: set[Callable[[Event], None]] = set()
         self.predictions: OrderedDict[str, MapPrediction] = OrderedDict()
         self._learner_status: Plain = _waiting(len(folder.images))
@@ -80,7 +83,7 @@ class Labelling:
         with self._lock:
             self._clicks += new
         for record in new:
-            self.tell("action", public(record))
+            self.tell("action", public(record, self.folder.state))
         self._wake.set()
         return records
 
@@ -220,8 +223,8 @@ class Labelling:
                 for one in classes
             ],
             "void": {"marks": marks.get("void", 0), "pixels": pixels.get(VOID, 0)},
-            "undo": public(undo) if undo else None,
-            "redo": public(redo) if redo else None,
+            "undo": public(undo, state) if undo else None,
+            "redo": public(redo, state) if redo else None,
         }
 
     def state(self) -> Plain:
@@ -242,6 +245,7 @@ class Labelling:
         prediction = self.predictions.get(key)
         return {
             "key": key,
+            "index": self.places[key],
             "width": width,
             "height": height,
             "levels": num_levels(width, height),
@@ -300,9 +304,16 @@ class Labelling:
         }
 
 
-def public(record: Record) -> Plain:
-    """What clients are told of a record."""
-    return {name: value for name, value in record.items() if name not in ("mask", "time")}
+def public(record: Record, state: LabelState) -> Plain:
+    """What clients are told of a record; with `box`, where the labels of its image may have changed."""
+    told = {name: value for name, value in record.items() if name not in ("mask", "time")}
+    meant = state.meant(record)
+    if meant["type"] == "mark":
+        across, down = zip(*meant["at"], strict=True)
+        reach = meant["radius"]
+        box = [min(across) - reach, min(down) - reach, max(across) + reach + 1, max(down) + reach + 1]
+        told["box"] = [max(0, side) for side in box]
+    return told
 
 
 def _waiting(total: int) -> Plain:

@@ -28,21 +28,21 @@ from recoseg.errors import UserError
 from recoseg.files import write_whole
 from recoseg.label.cell_pool import CellPool
 from recoseg.label.features import CellMaps, FrozenFeatures, lowered
+from recoseg.label.map_prediction import MapPrediction
 from recoseg.label.next_clicks import Opinion, Seen, next_spots
-from recoseg.label.predictions import MapPrediction
 from recoseg.label.quick import LabelledCells, QuickLearner, joined
 from recoseg.runs.run import Run
 from recoseg.seeds import permutation
 
 Message = tuple[str, dict[str, Any]]
 
-_FIRST_STEPS, _STEPS, _CALM_STEPS = 120, 40, 400
+_FIRST_STEPS, _STEPS, _CALM_STEPS = 80, 40, 400
 """At the first prediction, after a click, and in all while nobody clicks."""
 
 _STEPS_AT_ONCE = 10
 """Then messages are heard: a click waits for no more than these."""
 
-_IMAGES_AT_FIRST = 8
+_IMAGES_AT_FIRST = 4
 _MOST_IN_ADVANCE = 1_000
 _MOST_CELLS_PER_IMAGE = 3_000
 _SPOTS = 60
@@ -93,6 +93,7 @@ class Learner:
         self._seconds: float | None = None
         self._saved = 0.0
         self._load()
+        self.version = max(self.version, int(4 * time.time()))  # never a number again, whatever was lost
 
     # Messages
 

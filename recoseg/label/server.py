@@ -16,8 +16,7 @@ from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
 from starlette.exceptions import HTTPException
 
 from recoseg.errors import UserError
-from recoseg.label.actions import MOST_ACTIONS, checked_client
-from recoseg.label.label_folder import NotNowError
+from recoseg.label.actions import MOST_ACTIONS, NotNowError, checked_client
 from recoseg.label.labelling import MOST_MISSED, Event, Labelling, public
 from recoseg.label.tiles import Pyramids, label_tile, thumbnail
 from recoseg.label.write_masks import write_masks
@@ -27,6 +26,7 @@ _PAGE_FILE = re.compile(r"[a-z0-9_]+\.(js|css|svg|png)")
 _SECONDS_OF_SILENCE = 15.0
 _MOST_IMAGES = 500
 _FOR_EVER = {"cache-control": "private, max-age=31536000, immutable"}
+_ASK_AGAIN = {"cache-control": "no-cache"}
 _NEVER = {"cache-control": "no-store"}
 
 
@@ -74,14 +74,14 @@ def _add_errors(app: FastAPI) -> None:
 def _add_page(app: FastAPI) -> None:
     @app.get("/")
     def page() -> Response:
-        return FileResponse(PAGE / "index.html", headers=_NEVER)
+        return FileResponse(PAGE / "index.html", headers=_ASK_AGAIN)
 
     @app.get("/page/{name}")
     def part(name: str) -> Response:
         path = PAGE / name
         if not _PAGE_FILE.fullmatch(name) or not path.is_file():
             raise UnknownError(f"the page has no file {name!r}")
-        return FileResponse(path, headers={"cache-control": "no-cache"})
+        return FileResponse(path, headers=_ASK_AGAIN)
 
 
 # What there is
@@ -100,9 +100,10 @@ def _add_state(app: FastAPI, labelling: Labelling) -> None:
         return JSONResponse({"total": len(keys), "start": start, "images": chosen}, headers=_NEVER)
 
     @app.get("/api/image")
-    def image(key: str) -> Response:
+    def image(key: str, client: str | None = None) -> Response:
         _path(labelling, key)
-        labelling.view(key)
+        if client is not None:
+            labelling.view(key)
         return JSONResponse(labelling.image(key), headers=_NEVER)
 
     @app.get("/api/next")
@@ -114,7 +115,9 @@ def _add_state(app: FastAPI, labelling: Labelling) -> None:
         folder_state = labelling.folder.state
         last = folder_state.version if before is None else min(before - 1, folder_state.version)
         records = [folder_state.record(number) for number in range(last, max(0, last - count), -1)]
-        actions = [public(r) | {"active": r["number"] not in folder_state.undone} for r in records]
+        actions = [
+            public(r, folder_state) | {"active": r["number"] not in folder_state.undone} for r in records
+        ]
         return JSONResponse({"actions": actions}, headers=_NEVER)
 
 
@@ -140,20 +143,23 @@ def _add_tiles(app: FastAPI, labelling: Labelling) -> None:
         return Response(content, media_type="image/jpeg", headers={"cache-control": "private, max-age=3600"})
 
     @app.get("/api/tile/labels")
-    def labels(key: str, level: int, x: int, y: int) -> Response:
+    def labels(key: str, level: int, x: int, y: int, v: int | None = None) -> Response:
         _path(labelling, key)
-        content = label_tile(folder.labels(key), level, x, y)
-        return Response(content, media_type="image/png", headers=_NEVER)
+        with folder.lock:
+            change, found = folder.state.last_change(key), folder.labels(key)
+        headers = _FOR_EVER if v == change else _NEVER
+        return Response(label_tile(found, level, x, y), media_type="image/png", headers=headers)
 
     @app.get("/api/tile/prediction")
-    def prediction(key: str, level: int, x: int, y: int) -> Response:
+    def prediction(key: str, level: int, x: int, y: int, v: int | None = None) -> Response:
         _path(labelling, key)
         found = labelling.predictions.get(key)
         if found is None:
             labelling.view(key)
             raise UnknownError(f"there is no prediction of {key!r} yet")
         content = found.tile(folder.size(key), level, x, y)
-        return Response(content, media_type="image/png", headers=_NEVER)
+        headers = _FOR_EVER if v == found.version else _NEVER
+        return Response(content, media_type="image/png", headers=headers)
 
 
 # What people do
@@ -174,7 +180,8 @@ def _add_actions(app: FastAPI, labelling: Labelling) -> None:
             raise UserError(f"actions: needs a list of 1 to {MOST_ACTIONS} actions")
         loop = asyncio.get_running_loop()
         records = await loop.run_in_executor(journal, labelling.do, client, wanted)
-        answer = {"version": labelling.folder.state.version, "records": [public(one) for one in records]}
+        state = labelling.folder.state
+        answer = {"version": state.version, "records": [public(one, state) for one in records]}
         return JSONResponse(answer, headers=_NEVER)
 
     @app.post("/api/training")
@@ -234,7 +241,7 @@ async def _stream(labelling: Labelling, since: int | None) -> AsyncIterator[str]
             yield _as_text("reload", {"version": version})
         elif since is not None:
             for number in range(max(0, since) + 1, version + 1):
-                yield _as_text("action", public(state.record(number)))
+                yield _as_text("action", public(state.record(number), state))
         yield _as_text("learner", labelling.state()["learner"])
         while True:
             try:

@@ -25,7 +25,7 @@ CLICKS = (10, 20, 50, 100, 200, 300, 400, 500)
 """After how many clicks there is a score."""
 
 _CLICKS_PER_UPDATE = 5
-_STEPS_PER_CLICK = 20
+_STEPS_PER_CLICK = 10
 _CELLS_TO_JUDGE = 1_000
 _MOST_CELLS_PER_IMAGE = 200
 

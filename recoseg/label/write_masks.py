@@ -10,7 +10,8 @@ from PIL import Image
 from recoseg.data.image_files import read_rgb
 from recoseg.errors import UserError
 from recoseg.files import whole_file, write_whole
-from recoseg.label.label_folder import NotNowError, png_of
+from recoseg.label.actions import NotNowError
+from recoseg.label.label_folder import png_of
 from recoseg.label.marks import Bytes
 from recoseg.types import IGNORE
 
@@ -24,6 +25,8 @@ _OPACITY = 0.5
 
 def write_masks(labelling: Labelling, what: object, of: object) -> dict[str, Any]:
     """Below `export/` of the folder; of predictions, those that were looked at in this session."""
+    if isinstance(what, list) and "coco" in what:
+        raise NotNowError("COCO files are not written here yet: choose other files")
     if not isinstance(what, list) or not what or not set(map(str, what)) <= set(KINDS):
         raise UserError(f"what: needs a list of {', '.join(KINDS)}")
     if of not in SOURCES:
