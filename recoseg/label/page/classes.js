@@ -51,7 +51,7 @@ export class ClassesPanel {
     classes.forEach((each, index) => this._fill(each, index));
     this._fillVoid();
     for (const [id, row] of this.rows) row.button.setAttribute("aria-pressed", String(id === chosen));
-    if (before && !before.isConnected) byId("new-name").focus();
+    if (before && !before.isConnected) this.list.querySelector("button").focus();
   }
 
   _row(id) {

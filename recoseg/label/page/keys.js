@@ -123,7 +123,7 @@ export class Keys {
 
   _showCrosshair() {
     const { view } = this.stage;
-    const inside = (at, size) => Math.max(0, Math.min(size - 1, Math.floor(at)));
+    const inside = (at, size) => Math.max(0, Math.min(size - 1, Math.floor(at + 1e-6)));
     if (!this.stage.crosshair) {
       const [x, y] = view.toImage(view.width / 2, view.height / 2);
       const { spot, image } = this.store.values;

@@ -81,7 +81,7 @@ async function begin() {
     setTimeout(begin, 1500);
     return;
   }
-  actions.restored(await outbox.restore());
+  outbox.restore().then((unsent) => actions.restored(unsent));
   heard = store.values.version;
   feed.open();
   remember();
@@ -120,10 +120,10 @@ function hear(name, data) {
 function applied(record) {
   const box = actions.recorded(record);
   const { image } = store.values;
-  if (record.image === null) {
+  if (record.type === "delete_class" || record.undone_type === "delete_class") {
     stage.labels.renew(record.number);
     thumbnails.forget();
-  } else if (record.image !== undefined && record.type !== "skip") {
+  } else if (record.image && record.type !== "skip") {
     if (image?.key === record.image) stage.labels.renew(record.number, box);
     else if (record.client === server.client && record.type.endsWith("do")) warn(`In ${record.image}: ${record.type === "undo" ? "undone" : "done again"}.`);
     refresh(record.image);

@@ -66,7 +66,7 @@ export class Stage {
     this.view.show(image);
     this.crosshair = null;
     this.sketch = null;
-    this.redraw(...LAYERS);
+    this.shift();
   }
 
   /** After zoom or pan. */

@@ -196,16 +196,21 @@ function nameOf(place) {
   return `${place.level} ${place.x} ${place.y}`;
 }
 
-/** Draws one part of a frame where it belongs. @param {any} picture of the tile that it is `from` */
+/** Draws what is in sight of one part of a frame where it belongs. @param {any} picture of the tile that it is `from` */
 export function drawTile(context, view, ratio, { place, from }, picture) {
-  const edge = (start, at) => Math.round((start + at * view.scale) * ratio);
-  const [left, right] = [edge(view.x, place.left), edge(view.x, place.right)];
-  const [top, bottom] = [edge(view.y, place.top), edge(view.y, place.bottom)];
   const unit = 2 ** from.level;
+  const [firstX, firstY] = view.toImage(0, 0);
+  const [lastX, lastY] = view.toImage(view.width, view.height);
+  const low = (at, start) => Math.max(start, start + Math.floor((at - start) / unit) * unit); // whole pixels of the tile
+  const high = (at, start, end) => Math.min(end, start + Math.ceil((at - start) / unit) * unit);
+  const [left, right] = [low(firstX, place.left), high(lastX, place.left, place.right)];
+  const [top, bottom] = [low(firstY, place.top), high(lastY, place.top, place.bottom)];
+  if (right <= left || bottom <= top) return;
+  const edge = (start, at) => Math.round((start + at * view.scale) * ratio);
+  const [x, y] = [edge(view.x, left), edge(view.y, top)];
   context.drawImage(
     picture,
-    (place.left - from.left) / unit, (place.top - from.top) / unit,
-    (place.right - place.left) / unit, (place.bottom - place.top) / unit,
-    left, top, right - left, bottom - top,
+    (left - from.left) / unit, (top - from.top) / unit, (right - left) / unit, (bottom - top) / unit,
+    x, y, edge(view.x, right) - x, edge(view.y, bottom) - y,
   );
 }
