@@ -18,6 +18,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 MOST_BYTES = 4 * 2**20
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _OPEN = "/page/"
+_TOO_LARGE = f"a body of more than {MOST_BYTES // 2**20} MB"
 
 HEADERS = {
     "content-security-policy": (
@@ -54,21 +55,25 @@ class Guard:
         if refusal is not None:
             await _answer(send, *refusal)
             return
-        begun = False
+        body, answered = _Body(receive), False
 
         async def dressed(message: Message) -> None:
-            nonlocal begun
+            nonlocal answered
+            if body.is_too_large:  # whatever the application makes of that
+                if not answered:
+                    answered = True
+                    await _answer(send, 413, _TOO_LARGE)
+                return
             if message["type"] == "http.response.start":
-                begun = True
+                answered = True
                 more = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
                 message = {**message, "headers": [*message.get("headers", []), *more]}
             await send(message)
 
         try:
-            await self.app(scope, _counted(receive), dressed)
+            await self.app(scope, body.receive, dressed)
         except _TooLargeError:
-            if not begun:
-                await _answer(send, 413, f"a body of more than {MOST_BYTES // 2**20} MB")
+            await dressed({"type": "http.response.start"})
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         headers: dict[bytes, list[bytes]] = {}
@@ -84,7 +89,7 @@ class Guard:
             return 403, "open the address that recoseg label printed: its token is missing or wrong here"
         length = b"".join(headers.get(b"content-length", [b"0"]))
         if not length.isdigit() or len(length) > 18 or int(length) > MOST_BYTES:
-            return 413, f"a body of more than {MOST_BYTES // 2**20} MB"
+            return 413, _TOO_LARGE
         return None
 
     def _is_ours(self, host: str) -> bool:
@@ -112,20 +117,23 @@ class Guard:
         return any(hmac.compare_digest(one.encode(), self.token.encode()) for one in given)
 
 
-def _counted(receive: Receive) -> Receive:
-    """A body may come without saying how long it is."""
-    count = 0
+class _Body:
+    """A body, which may come without saying how long it is."""
 
-    async def limited() -> Message:
-        nonlocal count
-        message = await receive()
+    def __init__(self, receive: Receive) -> None:
+        self._receive, self._count = receive, 0
+
+    @property
+    def is_too_large(self) -> bool:
+        return self._count > MOST_BYTES
+
+    async def receive(self) -> Message:
+        message = await self._receive()
         if message["type"] == "http.request":
-            count += len(message.get("body", b""))
-            if count > MOST_BYTES:
+            self._count += len(message.get("body", b""))
+            if self.is_too_large:
                 raise _TooLargeError
         return message
-
-    return limited
 
 
 async def _answer(send: Send, status: int, text: str) -> None:
