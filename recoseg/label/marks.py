@@ -106,7 +106,8 @@ def _stencil(shape: str, points: NDArray[np.int64], radius: int, size: tuple[int
         draw.polygon(corners, fill=1, outline=1)
     elif shape in ("scribble", "polygon") and len(corners) > 1:
         draw.line(corners, fill=1, width=2 * radius + 1 if shape == "scribble" else 1)
-    if shape != "polygon" or len(corners) == 1:
+    draw.point(corners, fill=1)
+    if radius and shape != "polygon":
         for x, y in corners:  # round ends and corners; discs of points
             draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=1)
     return np.asarray(canvas, dtype=bool)
