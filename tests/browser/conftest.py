@@ -205,7 +205,7 @@ class Tab:
         self.drag([self.point(selector)])
 
     def drag(self, places: list[tuple[float, float]], *, button: str = "left", modifiers: str = "") -> None:
-        """Presses a button of the mouse at the first place, moves through the others, and lets go; one place is a click."""
+        """Presses a button of the mouse at the first place, moves through the others, and lets go there."""
         shared = {"button": button, "clickCount": 1, "modifiers": MODIFIERS[modifiers]}
         for index, (x, y) in enumerate(places):
             kind = "mouseMoved" if index else "mousePressed"
@@ -249,8 +249,7 @@ def open_tab(chromium: Chromium) -> Iterator[Callable[..., Tab]]:
 
     yield open_one
     for tab in tabs:
-        if not tab.closed:
-            tab.close()
+        tab.close()
 
 
 @pytest.fixture(scope="session")
@@ -275,7 +274,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 class LabelServer:
-    """`recoseg label` on a folder, in a thread and without a learner, whose part a test may play: `labelling.predictions`."""
+    """`recoseg label` on a folder, in a thread and without a learner: a test may play its part."""
 
     def __init__(self, root: Path, classes: tuple[str, ...]) -> None:
         self.root, self.classes, self.port = root, classes, 0
@@ -313,6 +312,10 @@ class LabelServer:
     def address(self) -> str:
         return f"http://127.0.0.1:{self.port}/?token={self.token}"
 
+    def colour(self, name: str) -> tuple[int, int, int]:
+        (found,) = [one.colour for one in self.labelling.folder.state.classes() if one.name == name]
+        return found
+
     def labels(self, key: str = "0") -> dict[tuple[int, int], int]:
         """Ids of labelled pixels by x and y."""
         ids = self.labelling.folder.labels(key).ids
@@ -322,6 +325,71 @@ class LabelServer:
         """What people did."""
         lines = (self.root / "label_journal.jsonl").read_text().splitlines()
         return [record for record in map(json.loads, lines) if record["client"] != "recoseg"]
+
+
+class LabelTab(Tab):
+    """The page of `recoseg label`, and what a person does and sees there. Places are pixels of the image."""
+
+    READY = "document.getElementById('stage')?.dataset.view"
+    STATE = "document.getElementById('saved').dataset.state"
+    SAVED = f"{STATE} == 'saved'"
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        """Where the middle of a pixel is in the window."""
+        scale, left, top = map(float, self.run(self.READY).split())
+        box = self.run("(({x, y}) => [x, y])(document.getElementById('stage').getBoundingClientRect())")
+        return box[0] + left + (x + 0.5) * scale, box[1] + top + (y + 0.5) * scale
+
+    def mark(self, *places: tuple[float, float], **how: str) -> None:
+        """A click, or a drag through several places."""
+        self.drag([self.at(*place) for place in places], **how)
+
+    @staticmethod
+    def seen(x: float, y: float, layer: str = "labels") -> str:
+        """An expression: red, green, blue and alpha of a layer in the middle of a pixel."""
+        return f"""((stage) => {{
+            const [scale, left, top] = stage.dataset.view.split(" ").map(Number);
+            const context = stage.querySelector("canvas[data-layer={layer}]").getContext("2d");
+            return [...context.getImageData(left + ({x} + .5) * scale, top + ({y} + .5) * scale, 1, 1).data];
+        }})(document.getElementById("stage"))"""
+
+    @classmethod
+    def has(cls, colour: Sequence[int], x: float, y: float, layer: str = "labels") -> str:
+        """An expression: whether it is of that colour, and nothing shines through."""
+        return f"String({cls.seen(x, y, layer)}) == '{','.join(map(str, colour))},255'"
+
+
+@pytest.fixture
+def label_tab(chromium: Chromium) -> Iterator[Callable[..., LabelTab]]:
+    """`label_tab(address)`, when it shows its first image."""
+    tabs: list[LabelTab] = []
+
+    def open_one(address: str, **settings: Any) -> LabelTab:
+        tabs.append(LabelTab(chromium))
+        tabs[-1].open(address, **settings).until(LabelTab.READY)
+        return tabs[-1]
+
+    yield open_one
+    for tab in tabs:
+        if not tab.closed:
+            tab.close()
+
+
+@pytest.fixture
+def label_page(
+    label_server: Callable[..., LabelServer], label_tab: Callable[..., LabelTab]
+) -> Callable[..., tuple[LabelServer, LabelTab]]:
+    """`server, tab = label_page(sizes, classes=...)`; the rest is for the tab."""
+
+    def start(
+        sizes: Sequence[tuple[int, int]] = ((160, 120),) * 3,
+        classes: tuple[str, ...] = ("leaf", "soil"),
+        **settings: Any,
+    ) -> tuple[LabelServer, LabelTab]:
+        server = label_server(sizes, classes)
+        return server, label_tab(server.address, **settings)
+
+    return start
 
 
 @pytest.fixture
@@ -336,8 +404,12 @@ def label_server(tmp_path: Path) -> Iterator[Callable[..., LabelServer]]:
     ) -> LabelServer:
         (tmp_path / "images").mkdir()
         for index, (width, height) in enumerate(sizes):
-            across = Image.linear_gradient("L").resize((width, height))
-            bands = (across, across.transpose(Image.Transpose.ROTATE_180), across.point(lambda _: 60 + 40 * index % 160))
+            down = Image.linear_gradient("L").resize((width, height))
+            up, plain = (
+                down.transpose(Image.Transpose.ROTATE_180),
+                Image.new("L", down.size, 60 + 40 * index % 160),
+            )
+            bands = (down, up, plain)
             Image.merge("RGB", bands).save(tmp_path / "images" / f"{index}.png")
         started.append(LabelServer(tmp_path, classes))
         return started[-1]
@@ -405,3 +477,12 @@ def drawn_picture(key: str, num_classes: int, number: int, seed: int) -> Picture
     confidence = torch.where(prediction == truth, 240, 90).to(torch.uint8)
     image = torch.stack([truth * 9, truth * 5, truth * 3])
     return Picture(key, image, truth, prediction, confidence)
+
+
+@pytest.fixture(scope="session")
+def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where screenshots go: RECOSEG_SHOTS, for those who want to look at them."""
+    wanted = os.environ.get("RECOSEG_SHOTS")
+    folder = Path(wanted) if wanted else tmp_path_factory.mktemp("shots")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

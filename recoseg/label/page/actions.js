@@ -1,14 +1,13 @@
 // What a person can do to labels and classes: drawn at once, put into the outbox, undone and redone without end.
 
 import { uniqueName } from "./dom.js";
-import { boxOf, LocalMarks } from "./marks.js";
 
 const STEPS = ["mark", "accept", "add_class", "change_class", "delete_class"];
 
 export class Actions {
   /**
    * @param {import("./state.js").Store} store
-   * @param {LocalMarks} marks
+   * @param {import("./marks.js").LocalMarks} marks
    * @param {string} client
    */
   constructor(store, marks, client) {
@@ -18,8 +17,8 @@ export class Actions {
     /** @type {any} */ this.outbox = null;
     /** @type {string[]} */ this.done = []; // by this tab, and active as far as it knows
     /** @type {string[]} */ this.undone = [];
-    /** @type {Map<string, number[]>} */ this.boxes = new Map(); // of marks, by their ids
     /** @type {Map<string, (record: any) => void>} */ this.waiting = new Map();
+    /** @type {Set<string>} */ this.chosen = new Set(); // undos and redos of which the server says what they are about
     this.redraw = () => {};
   }
 
@@ -45,24 +44,27 @@ export class Actions {
     return new Promise((tell) => this.waiting.set(this.do(action), tell));
   }
 
-  /** The latest of this tab; when there is none left, the latest of anybody. */
+  /** The latest of this tab; when there is none left, the latest of anybody, which the server knows. */
   undo() {
-    const id = this.done.pop() ?? this.store.values.undo?.id;
-    if (!id || this.undone.includes(id)) return false; // the server is just about to hear of it
-    this.undone.push(id);
-    const mark = this.marks.find(id);
-    if (mark) mark.undone = true;
-    this.do({ type: "undo", action: id });
-    return true;
+    return this._turn("undo", this.done, this.undone);
   }
 
   redo() {
-    const id = this.undone.pop() ?? this.store.values.redo?.id;
-    if (!id || this.done.includes(id)) return false;
-    this.done.push(id);
+    return this._turn("redo", this.undone, this.done);
+  }
+
+  /** @param {string[]} from @param {string[]} to whose is it then */
+  _turn(type, from, to) {
+    const id = from.pop();
+    if (id === undefined) {
+      if (!this.store.values[type]) return false;
+      this.chosen.add(this.do({ type }));
+      return true;
+    }
+    to.push(id);
     const mark = this.marks.find(id);
-    if (mark) mark.undone = false;
-    this.do({ type: "redo", action: id });
+    if (mark) mark.undone = type === "undo";
+    this.do({ type, action: id });
     return true;
   }
 
@@ -84,17 +86,14 @@ export class Actions {
     this.redraw();
   }
 
-  /**
-   * A record of the journal, of this tab or another.
-   * @returns {number[] | null} the box that it changes in its image; null: it may be anywhere
-   */
+  /** A record of the journal, of this tab or another. */
   recorded(record) {
     this.marks.accepted(record.id, record.number);
     this.waiting.get(record.id)?.(record);
     this.waiting.delete(record.id);
-    if (record.client !== this.client) this._heard(record);
-    if (record.type === "mark") this.boxes.set(record.id, boxOf(record));
-    return this.boxes.get(record.type === "mark" ? record.id : record.action) ?? null;
+    const [from, to] = record.type === "undo" ? [this.done, this.undone] : [this.undone, this.done];
+    if (this.chosen.delete(record.id)) to.push(record.action);
+    else if (record.client !== this.client && from.includes(record.action)) from.splice(from.indexOf(record.action), 1);
   }
 
   /** The server will never take it. */
@@ -103,16 +102,10 @@ export class Actions {
     this.done = this.done.filter((id) => id !== action.id);
     this.undone = this.undone.filter((id) => id !== action.id && id !== action.action);
     const mark = this.marks.find(action.action);
-    if (mark) mark.undone = false;
+    if (mark) mark.undone = action.type === "redo";
     this.waiting.get(action.id)?.(null);
     this.waiting.delete(action.id);
     this.redraw();
-  }
-
-  /** Somebody else undid or redid something: it is no more, or again, for this tab to undo. */
-  _heard({ type, action }) {
-    if (type === "undo") this.done = this.done.filter((id) => id !== action);
-    if (type === "redo") this.undone = this.undone.filter((id) => id !== action);
   }
 
   _draw(action) {

@@ -76,11 +76,12 @@ export class ClassesPanel {
     row.box.style.background = css(colour);
     row.item.style.setProperty("--colour", css(colour));
     row.name.textContent = name;
+    row.name.title = name;
     row.key.textContent = key;
     row.key.hidden = !key;
     row.count.textContent = share === null ? counted(marks, "mark") : `${counted(marks, "mark")} · ${percent(share, share < 0.1 ? 1 : 0)}`;
     row.count.title = share === null ? "" : `${percent(share, 1)} of all predicted pixels`;
-    row.item.style.setProperty("--share", String(share ?? 0));
+    row.item.style.setProperty("--share", String(share > 0.01 ? share : 0));
     const shared = share === null ? "" : `, ${percent(share, 1)} of what is predicted`;
     row.button.setAttribute("aria-label", `${name}${key ? `, key ${key}` : ""}, ${counted(marks, "mark")}${shared}`);
     row.edit.setAttribute("aria-label", `Edit class ${name}`);

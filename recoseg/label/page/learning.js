@@ -31,10 +31,11 @@ function showLearner(learner) {
   };
   const text = byId("learner");
   text.dataset.phase = phase;
-  const words = [texts[phase] ?? phase, message].filter(Boolean).join(" ");
+  const isLooking = features.done < features.total && phase !== "failed";
+  const known = isLooking ? `${features.done.toLocaleString("en")} of ${counted(features.total, "image")} looked at.` : "";
+  const words = [texts[phase] ?? phase, message, known].filter(Boolean).join(" ");
   if (text.textContent !== words) text.textContent = words;
-  progress("features", features.done, features.total, features.done < features.total && phase !== "failed");
-  byId("features").title = `Features of ${features.done} of ${features.total} images`;
+  progress("features", features.done, features.total, isLooking);
   const { count, latest, curve } = agreement ?? { count: 0 };
   byId("agreement").hidden = !count;
   if (!count) return;
@@ -71,7 +72,7 @@ function progress(id, value, max, isShown) {
 function agreementChart(curve, count, latest) {
   const last = Math.max(2, curve.at(-1)[0]);
   const place = ([clicks, share]) => [((clicks - 1) / (last - 1)) * WIDTH, (1 - share) * HEIGHT];
-  const chart = draw("svg", { viewBox: `-34 -8 ${WIDTH + 42} ${HEIGHT + 30}`, role: "img",
+  const chart = draw("svg", { viewBox: `-44 -8 ${WIDTH + 50} ${HEIGHT + 30}`, role: "img",
     "aria-label": `Agreement over ${counted(count, "click")}: ${percent(latest)} of the latest were predicted right` });
   for (const share of [0, 0.5, 1]) {
     const y = (1 - share) * HEIGHT;

@@ -27,7 +27,7 @@ const outbox = new Outbox(server, shelf, {
   accepted: applied,
   refused: (action, message) => {
     actions.refused(action);
-    warn(`Not done: ${message}`);
+    (action.type.endsWith("do") ? say : warn)(`Not done: ${message}`);
   },
   changed: (unsaved, trouble) => store.set({ saving: { unsaved, trouble } }),
 });
@@ -56,15 +56,14 @@ bindSaved(store, shelf);
 bindFrame();
 
 let heard = 0; // the number of the last action that the stream of events told
+let isCaughtUp = false;
 const feed = new EventFeed(server, {
   since: () => heard,
   tell: hear,
   opened: () => {
-    const wasLost = !store.values.connected;
     store.set({ connected: true });
-    if (!wasLost) return;
+    isCaughtUp = false;
     outbox.hurry();
-    load().catch(() => {});
   },
   lost: () => store.set({ connected: false }),
 });
@@ -92,13 +91,21 @@ async function begin() {
 }
 
 async function load() {
-  store.set(await server.ask("/api/state"));
+  const { learner, training, folder, total, ...counted } = await server.ask("/api/state");
+  store.set({ learner, training, folder, total });
+  count(counted);
   document.title = `${store.values.folder} · recoseg label`;
+}
+
+/** Classes and what is counted; an answer may be overtaken by an event, and then is old. */
+function count(counted) {
+  if (counted.version >= store.values.version) store.set(counted);
 }
 
 // ---- What the server tells
 
 function hear(name, data) {
+  if (!isCaughtUp) catchUp();
   if (name === "action") {
     heard = Math.max(heard, data.number);
     applied(data);
@@ -108,7 +115,7 @@ function hear(name, data) {
     stage.labels.renew(data.version);
     stage.redraw("labels");
     thumbnails.forget();
-  } else if (name === "classes") store.set(data);
+  } else if (name === "classes") count(data);
   else if (name === "learner" || name === "training") store.set({ [name]: data });
   else if (name === "shares") {
     store.set({ classes: store.values.classes.map((each) => ({ ...each, share: data[each.id] ?? null })) });
@@ -116,15 +123,22 @@ function hear(name, data) {
   else if (name === "trouble") warn(data.message);
 }
 
+/** What changed before the stream was listened to, and is not an action. */
+function catchUp() {
+  isCaughtUp = true;
+  load().catch(() => {});
+  if (store.values.image) renew(store.values.image.key, opening);
+}
+
 /** A record of the journal, whoever tells it first: the answer to an action or the stream. */
 function applied(record) {
-  const box = actions.recorded(record);
+  actions.recorded(record);
   const { image } = store.values;
   if (record.type === "delete_class" || record.undone_type === "delete_class") {
     stage.labels.renew(record.number);
     thumbnails.forget();
   } else if (record.image && record.type !== "skip") {
-    if (image?.key === record.image) stage.labels.renew(record.number, box);
+    if (image?.key === record.image) stage.labels.renew(record.number, record.box);
     else if (record.client === server.client && record.type.endsWith("do")) warn(`In ${record.image}: ${record.type === "undo" ? "undone" : "done again"}.`);
     refresh(record.image);
   }
@@ -177,10 +191,8 @@ async function openKey(key) {
   if (store.values.image?.key === key) return;
   const image = await server.ask("/api/image", { query: { key, client: server.client } });
   if (turn !== opening) return;
+  thumbnails.choose(image.index);
   present(image);
-  const index = image.index ?? (await thumbnails.indexOf(key));
-  if (turn === opening && index >= 0) thumbnails.choose(index);
-  showPlace();
 }
 
 function present(image) {
@@ -219,7 +231,8 @@ async function goTo(spot) {
   await openKey(spot.image);
   const { view } = stage;
   const close = Math.min(4, Math.min(view.width, view.height) / 320);
-  view.centre(spot.x + 0.5, spot.y + 0.5, Math.max(view.fittingScale(), close));
+  const below = byId("question").offsetHeight + 60; // the question must not hide what it is about
+  view.focus(spot.x + 0.5, spot.y + 0.5, Math.max(view.fittingScale(), close), below);
   stage.crosshair = null;
   stage.shift();
 }
@@ -296,6 +309,8 @@ function bindFrame() {
     const isThere = chosen === "void" || classes.some(({ id }) => id === chosen);
     if (!isThere) store.set({ chosen: classes[0]?.id ?? null });
   });
+  byId("undo").title = "Ctrl + Z";
+  byId("redo").title = "Ctrl + Shift + Z";
   byId("undo").addEventListener("click", undo);
   byId("redo").addEventListener("click", redo);
   byId("previous").addEventListener("click", () => openAt(thumbnails.current - 1));

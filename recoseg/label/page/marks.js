@@ -38,18 +38,6 @@ export class LocalMarks {
   }
 }
 
-/** The box that a mark can change, both corners included. @param {{at: number[][], radius?: number}} mark */
-export function boxOf({ at, radius = 0 }) {
-  let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
-  for (const [x, y] of at) {
-    left = Math.min(left, x);
-    top = Math.min(top, y);
-    right = Math.max(right, x);
-    bottom = Math.max(bottom, y);
-  }
-  return [left - radius, top - radius, right + radius, bottom + radius];
-}
-
 /**
  * Paints a mark with the context's fill and stroke; one unit of the context is a pixel of the image.
  * @param {CanvasRenderingContext2D} context @param {number} thinnest of lines, in units
@@ -68,8 +56,8 @@ export function paintMark(context, { shape, at, radius }, thinnest) {
     return;
   }
   if (shape === "box") {
-    const [left, top, right, bottom] = boxOf({ at });
-    context.fillRect(left, top, right - left + 1, bottom - top + 1);
+    const [[x, y], [otherX, otherY]] = at;
+    context.fillRect(Math.min(x, otherX), Math.min(y, otherY), Math.abs(x - otherX) + 1, Math.abs(y - otherY) + 1);
     return;
   }
   at.forEach(([x, y], index) => context[index ? "lineTo" : "moveTo"](x + 0.5, y + 0.5));
@@ -84,19 +72,13 @@ export function paintMark(context, { shape, at, radius }, thinnest) {
 }
 
 /** A dot that can be seen on anything. One unit of the context is a CSS pixel. */
-export function paintDot(context, x, y, colour, size = 4.5) {
-  context.beginPath();
-  context.arc(x, y, size + 1.5, 0, 2 * Math.PI);
-  context.fillStyle = "rgb(0 0 0 / .55)";
-  context.fill();
-  context.beginPath();
-  context.arc(x, y, size + 0.75, 0, 2 * Math.PI);
-  context.fillStyle = "#fff";
-  context.fill();
-  context.beginPath();
-  context.arc(x, y, size - 0.75, 0, 2 * Math.PI);
-  context.fillStyle = colour;
-  context.fill();
+export function paintDot(context, x, y, colour, size = 1) {
+  for (const [radius, style] of [[6, "rgb(0 0 0 / .55)"], [5.25, "#fff"], [3.75, colour]]) {
+    context.beginPath();
+    context.arc(x, y, radius * size, 0, 2 * Math.PI);
+    context.fillStyle = style;
+    context.fill();
+  }
 }
 
 export const VOID_COLOUR = "#5c6068";

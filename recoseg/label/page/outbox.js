@@ -5,7 +5,7 @@ import { Refusal } from "./server.js";
 const MOST = 100; // actions at a time
 const MOST_LETTERS = 2_000_000; // the server takes 4 MB
 
-/** @typedef {{place?: number, folder: string, client: string, action: any}} Entry */
+/** @typedef {{place?: number, stored?: Promise<any>, folder: string, client: string, action: any}} Entry */
 
 export class Outbox {
   /**
@@ -28,7 +28,9 @@ export class Outbox {
 
   /** What tabs before this one could not send; the ids keep anything from being done twice. */
   async restore() {
-    this.entries = [...(await this.shelf.read()), ...this.entries];
+    const kept = await this.shelf.read();
+    const isNew = ({ action }) => !this.entries.some((entry) => entry.action.id === action.id);
+    this.entries = [...kept.filter(isNew), ...this.entries];
     this._tell();
     this.hurry();
     return this.entries.map((entry) => entry.action);
@@ -134,11 +136,10 @@ export class Shelf {
   /** @param {Entry} entry */
   put(entry) {
     const { folder, client, action } = entry;
-    const putting = this._do("readwrite", (store) => store.put({ folder, client, action }));
-    entry.stored = putting;
+    entry.stored = this._do("readwrite", (store) => store.put({ folder, client, action }));
   }
 
-  /** @param {any[]} entries */
+  /** @param {Entry[]} entries */
   async remove(entries) {
     for (const entry of entries) {
       const place = entry.place ?? (await entry.stored);

@@ -91,11 +91,16 @@ export class Pointer {
     return [event.clientX - left, event.clientY - top];
   }
 
+  /** The pixel there, also outside of the image: what leaves it is cut off, and comes back where the hand does. */
+  _place(x, y) {
+    return this.stage.view.toImage(x, y).map(Math.floor);
+  }
+
   /** The pixel of the image there; outside, the nearest. */
   _pixel(x, y) {
     const { width, height } = this.stage.view.image;
-    const [imageX, imageY] = this.stage.view.toImage(x, y);
-    return [Math.max(0, Math.min(width - 1, Math.floor(imageX))), Math.max(0, Math.min(height - 1, Math.floor(imageY)))];
+    const [imageX, imageY] = this._place(x, y);
+    return [Math.max(0, Math.min(width - 1, imageX)), Math.max(0, Math.min(height - 1, imageY))];
   }
 
   _isInside(x, y) {
@@ -170,7 +175,7 @@ export class Pointer {
   }
 
   _extend(stroke, x, y) {
-    const pixel = this._pixel(x, y);
+    const pixel = this._place(x, y);
     const last = stroke.at.at(-1);
     if (pixel[0] === last[0] && pixel[1] === last[1]) return;
     stroke.at.push(pixel);

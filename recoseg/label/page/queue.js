@@ -19,6 +19,7 @@ export class Queue {
     this.page = page;
     /** @type {import("./state.js").Spot[]} */ this.spots = [];
     /** @type {Set<string>} */ this.answered = new Set();
+    this.isMoving = false;
     byId("show-spot").addEventListener("click", () => this.show());
     byId("ask").addEventListener("click", () => this.toggle());
     byId("skip").addEventListener("click", () => this.skip());
@@ -58,7 +59,7 @@ export class Queue {
   /** One key: the pixel is of that class. @param {import("./state.js").ClassChoice} label */
   answer(label) {
     const { spot } = this.store.values;
-    if (!spot) return;
+    if (!spot || this.isMoving) return; // nobody answers for a pixel that is not there yet
     this.actions.mark(spot.image, label, "points", [[spot.x, spot.y]]);
     this.page.say(`${nameOf(this.store.values, label)}.`);
     this._next(spot);
@@ -67,7 +68,7 @@ export class Queue {
   /** Nobody can tell. */
   skip() {
     const { spot } = this.store.values;
-    if (!spot) return;
+    if (!spot || this.isMoving) return;
     this.actions.do({ type: "skip", image: spot.image, at: [[spot.x, spot.y]] });
     if (this.store.values.asking) this._next(spot);
     else this.store.set({ spot: null });
@@ -92,9 +93,8 @@ export class Queue {
     this.answered.add(placeOf(spot));
     this.spots = this.spots.filter((each) => !this.answered.has(placeOf(each)));
     const [next] = this.spots;
-    if (next) this._go(next);
+    if (next) this._go(next).catch(() => this.store.set({ spot: null }));
     else this.store.set({ spot: null });
-    this.whenSaved = !next;
   }
 
   /** The server knows the latest answer: its new opinion on the rest, and the next one if there was none. */
@@ -120,8 +120,13 @@ export class Queue {
   }
 
   async _go(spot) {
-    this.store.set({ spot });
-    await this.page.goTo(spot);
+    this.isMoving = true;
+    try {
+      await this.page.goTo(spot);
+      this.store.set({ spot });
+    } finally {
+      this.isMoving = false;
+    }
   }
 
   _tell(values) {

@@ -23,6 +23,7 @@ export class Stage {
     this.marks = marks;
     this.view = new View();
     this.ratio = 1;
+    this.size = 1; // of dots and crosshair, as text is larger on large screens
     /** @type {number[] | null} */ this.crosshair = null; // a pixel of the image
     /** @type {any} */ this.sketch = null; // a mark that is being made
     /** @type {Set<string>} */ this.stale = new Set();
@@ -100,6 +101,7 @@ export class Stage {
   _resize() {
     const { clientWidth: width, clientHeight: height } = this.element;
     this.ratio = Math.min(2, window.devicePixelRatio || 1);
+    this.size = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
     for (const canvas of Object.values(this.canvases)) {
       canvas.width = Math.round(width * this.ratio);
       canvas.height = Math.round(height * this.ratio);
@@ -179,7 +181,7 @@ export class Stage {
     for (const { x, y, id } of dotsOf(kept.content)) {
       const [imageX, imageY] = [from.left + x * unit, from.top + y * unit];
       if (imageX < place.left || imageX >= place.right || imageY < place.top || imageY >= place.bottom) continue;
-      paintDot(context, ...this.view.toStage(imageX, imageY), this._colour(id === VOID ? "void" : id));
+      paintDot(context, ...this.view.toStage(imageX, imageY), this._colour(id === VOID ? "void" : id), this.size);
     }
   }
 
@@ -192,7 +194,7 @@ export class Stage {
     context.globalCompositeOperation = "source-over";
     if (erases || mark.shape !== "points" || (2 * mark.radius + 1) * this.view.scale >= 9) return;
     this._onStage(context);
-    for (const [x, y] of mark.at) paintDot(context, ...this.view.toStage(x + 0.5, y + 0.5), this._colour(mark.class));
+    for (const [x, y] of mark.at) paintDot(context, ...this.view.toStage(x + 0.5, y + 0.5), this._colour(mark.class), this.size);
   }
 
   _colour(id) {
@@ -226,17 +228,18 @@ export class Stage {
     this._onStage(context);
     const isSmall = (2 * sketch.radius + 1) * this.view.scale < 9;
     const dots = isArea ? sketch.at : sketch.shape === "points" && sketch.class !== null && isSmall ? sketch.at : [];
-    for (const [x, y] of dots) paintDot(context, ...this.view.toStage(x + 0.5, y + 0.5), colour);
+    for (const [x, y] of dots) paintDot(context, ...this.view.toStage(x + 0.5, y + 0.5), colour, this.size);
   }
 
   _drawCrosshair(context, x, y, colour) {
+    const { size } = this;
     const arms = (width, style) => {
-      context.lineWidth = width;
+      context.lineWidth = width * size;
       context.strokeStyle = style;
       context.beginPath();
       for (const [across, down] of [[1, 0], [-1, 0], [0, 1], [0, -1]]) {
-        context.moveTo(x + 6 * across, y + 6 * down);
-        context.lineTo(x + 20 * across, y + 20 * down);
+        context.moveTo(x + 6 * size * across, y + 6 * size * down);
+        context.lineTo(x + 20 * size * across, y + 20 * size * down);
       }
       context.stroke();
     };
@@ -246,12 +249,13 @@ export class Stage {
   }
 
   _drawSpot(context, x, y) {
-    const size = Math.max(11, this.view.scale);
-    for (const [width, style, more] of [[6, "rgb(0 0 0 / .65)", 0], [3.5, "#fff", 0], [1.5, "rgb(0 0 0 / .5)", 26]]) {
+    const radius = Math.max(11 * this.size, this.view.scale);
+    const rings = [[6, "rgb(0 0 0 / .65)", 0], [3.5, "#fff", 0], [3, "rgb(0 0 0 / .4)", 26], [1, "rgb(255 255 255 / .9)", 26]];
+    for (const [width, style, more] of rings) {
       context.lineWidth = width;
       context.strokeStyle = style;
       context.beginPath();
-      context.arc(x, y, size + more, 0, 2 * Math.PI);
+      context.arc(x, y, radius + more * this.size, 0, 2 * Math.PI);
       context.stroke();
     }
     context.fillStyle = "#fff";

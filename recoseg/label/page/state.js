@@ -2,7 +2,7 @@
 
 /**
  * @typedef {{id: number, name: string, colour: number[], marks: number, pixels: number, share: number | null}} LabelClass
- * @typedef {{key: string, index?: number, width: number, height: number, levels: number, tile: number,
+ * @typedef {{key: string, index: number, width: number, height: number, levels: number, tile: number,
  *   pixels: Record<string, number>, accepted: boolean, labels: number, prediction: number}} LabelImage
  * @typedef {{image: string, x: number, y: number, guess: number | null, second: number | null,
  *   confidence: number | null, why: string}} Spot

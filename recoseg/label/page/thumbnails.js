@@ -34,26 +34,10 @@ export class Thumbnails {
     return this.images[index];
   }
 
-  /** Where an image is; asks for pages until it is found. */
-  async indexOf(key) {
-    const known = this.images.findIndex((image) => image?.key === key);
-    if (known >= 0) return known;
-    const image = await this.server.ask("/api/image", { query: { key } });
-    if (image.index !== undefined) return image.index;
-    for (let page = 0; page * PAGE < this.store.values.total; page += 1) {
-      await this._page(page);
-      const found = this.images.findIndex((each) => each?.key === key);
-      if (found >= 0) return found;
-    }
-    return -1;
-  }
-
   /** What is known anew of an image. */
   update(image) {
-    const index = this.images.findIndex((each) => each?.key === image.key);
-    if (index < 0) return;
-    this.images[index] = image;
-    if (this.items.has(index)) this._fill(this.items.get(index), index);
+    this.images[image.index] = image;
+    if (this.items.has(image.index)) this._fill(this.items.get(image.index), image.index);
   }
 
   /** All may have changed. */

@@ -110,7 +110,11 @@ export class TileLayer {
     const coarsest = this.image.levels - 1;
     const places = this.visible(view, level);
     const jobs = [];
-    if (level !== coarsest) for (const place of this.visible(view, coarsest)) this._need(place, jobs);
+    if (level !== coarsest) {
+      for (const place of this.visible(view, coarsest)) { // to fall back on, and be it out of date
+        if (!this.tiles.get(nameOf(place))?.content) this._need(place, jobs);
+      }
+    }
     const drawn = places.map((place) => {
       const kept = this._need(place, jobs);
       return kept.content ? { place, kept, from: place } : this._coarser(place);

@@ -49,6 +49,16 @@ export class View {
     this._hold();
   }
 
+  /** Brings that place in sight at that scale, with as little as possible beside the image, and `below` left free. */
+  focus(x, y, scale, below = 0) {
+    this.centre(x, y, scale);
+    const filled = (at, size, stage) => (size < stage ? (stage - size) / 2 : Math.min(0, Math.max(stage - size, at)));
+    this.x = filled(this.x, this.image.width * this.scale, this.width);
+    this.y = filled(this.y, this.image.height * this.scale, this.height);
+    const [, atY] = this.toStage(x, y);
+    this.y -= Math.max(0, atY - (this.height - below));
+  }
+
   /** What is under that place of the stage stays there. */
   zoom(factor, x = this.width / 2, y = this.height / 2) {
     const [imageX, imageY] = this.toImage(x, y);
