@@ -99,6 +99,17 @@ def test_a_polygon_has_a_corner_at_each_click_with_shift_and_closes_at_the_first
     assert (90, 90) not in labels
 
 
+def test_enter_closes_a_polygon_and_escape_gives_it_up(label_page) -> None:
+    server, tab = label_page()
+    for key in ("Escape", "Enter"):
+        for corner in [(20, 20), (40, 20), (40, 40)]:
+            tab.mark(corner, modifiers="shift")
+        tab.press(key)
+    tab.until(f"{tab.SAVED} && !document.getElementById('undo').disabled")
+    (record,) = server.records()
+    assert (record["shape"], record["at"]) == ("polygon", [[20, 20], [40, 20], [40, 40]])
+
+
 def test_the_right_button_erases(label_page) -> None:
     server, tab = label_page()
     tab.mark((50, 50))
@@ -226,8 +237,7 @@ def test_clicks_made_while_the_server_is_gone_are_kept_shown_as_unsaved_and_sent
     tab.press("z", "control")
     text = "document.getElementById('saved-text').textContent"
     assert tab.until(f"{tab.STATE} == 'unsaved' && {text}") == "Not saved: 4 actions"
-    assert tab.run(tab.has(server.colour("leaf"), 50, 10))
-    assert tab.run(f"{tab.seen(70, 10)}[3]") == 0
+    tab.until(f"{tab.has(server.colour('leaf'), 50, 10)} && {tab.seen(70, 10)}[3] == 0")
     server.start()
     tab.until(tab.SAVED)
     assert server.labels() == {(10, 10): 0, (30, 10): 0, (50, 10): 0}

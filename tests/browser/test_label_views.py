@@ -44,6 +44,19 @@ def test_classes_are_added_renamed_recoloured_and_deleted_with_a_warning(label_p
     tab.until(f"String({tab.seen(40, 40)}) == '16,32,48,255'")
 
 
+def test_without_a_class_the_page_asks_for_one_and_a_click_leads_there(label_page) -> None:
+    server, tab = label_page(classes=())
+    tab.until("document.getElementById('no-classes').getClientRects().length")
+    tab.mark((10, 10))
+    assert tab.run("document.activeElement.id") == "new-name"
+    tab.call("Input.insertText", text="leaf")
+    tab.press("Enter")
+    tab.until("document.querySelector('.class[aria-pressed=true]')")
+    tab.mark((10, 10))
+    tab.until(f"{tab.SAVED} && {tab.has(server.colour('leaf'), 10, 10)}")
+    assert server.labels() == {(10, 10): 0}
+
+
 def test_names_with_markup_are_text(label_page) -> None:
     name = "<img src=x onerror=document.title='owned'><script>document.title='owned'</script>"
     _, tab = label_page(classes=(name, "soil"))

@@ -16,7 +16,7 @@ export class ClassesPanel {
     this.dialog = byId("edit-class");
     /** @type {any} */ this.edited = null;
     /** @type {Map<any, any>} */ this.rows = new Map();
-    store.on(["classes", "void", "chosen", "alone", "learner"], () => this._show());
+    store.on(["classes", "void", "chosen", "folder"], () => this._show());
     byId("add-class").addEventListener("submit", (event) => this._add(event));
     byId("edit-cancel").addEventListener("click", () => this.dialog.close());
     byId("delete-class").addEventListener("click", () => this._delete());
@@ -35,8 +35,8 @@ export class ClassesPanel {
   }
 
   _show() {
-    const { classes, chosen } = this.store.values;
-    const entries = [...classes.map((each) => each.id), "void"];
+    const { classes, chosen, folder } = this.store.values;
+    const entries = [...classes.map((each) => each.id), ...(classes.length ? ["void"] : [])];
     const before = document.activeElement?.closest?.("#classes li");
     for (const [id, row] of this.rows) {
       if (entries.includes(id)) continue;
@@ -49,9 +49,10 @@ export class ClassesPanel {
       if (this.list.children[index] !== item) this.list.insertBefore(item, this.list.children[index] ?? null);
     });
     classes.forEach((each, index) => this._fill(each, index));
-    this._fillVoid();
+    if (classes.length) this._fillVoid();
+    byId("no-classes").hidden = classes.length > 0 || !folder;
     for (const [id, row] of this.rows) row.button.setAttribute("aria-pressed", String(id === chosen));
-    if (before && !before.isConnected) this.list.querySelector("button").focus();
+    if (before && !before.isConnected) (this.list.querySelector("button") ?? byId("new-name")).focus();
   }
 
   _row(id) {

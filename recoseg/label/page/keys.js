@@ -148,6 +148,7 @@ export class Keys {
   }
 
   _enter() {
+    if (!this.stage.crosshair && this.pointer.closePolygon()) return undefined; // one that the mouse began
     const pixel = this._showCrosshair();
     const { tool } = this.store.values;
     if (this.scribble) return this._scribble();

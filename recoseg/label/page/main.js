@@ -154,7 +154,7 @@ const refreshSoon = settled(async () => {
     const image = await server.ask("/api/image", { query: { key } }).catch(() => null);
     if (!image) continue;
     thumbnails.update(image);
-    if (store.values.image?.key === key) store.set({ image });
+    if (store.values.image?.key === key) learned(image);
   }
 }, 250);
 
@@ -208,10 +208,16 @@ async function renew(key, turn) {
   const image = await server.ask("/api/image", { query: { key, client: server.client } }).catch(() => null);
   if (!image || turn !== opening) return;
   thumbnails.update(image);
-  store.set({ image });
+  learned(image);
   stage.labels.renew(image.labels);
   stage.prediction.renew(image.prediction);
   stage.redraw("labels", "prediction");
+}
+
+/** An answer on the open image; events may have overtaken it. */
+function learned(image) {
+  const { labels, prediction } = store.values.image;
+  store.set({ image: { ...image, labels: Math.max(labels, image.labels), prediction: Math.max(prediction, image.prediction) } });
 }
 
 function showPlace() {

@@ -28,6 +28,8 @@ export class Pointer {
     element.addEventListener("pointermove", (event) => this._move(event));
     element.addEventListener("pointerup", (event) => this._up(event));
     element.addEventListener("pointercancel", (event) => this._leave(event));
+    element.addEventListener("pointerleave", () => this._brush(null));
+    element.addEventListener("mousedown", (event) => event.preventDefault()); // the focus is given by hand
     element.addEventListener("contextmenu", (event) => event.preventDefault());
     element.addEventListener("dblclick", () => this.closePolygon());
     element.addEventListener("wheel", (event) => this._wheel(event), { passive: false });
@@ -154,6 +156,7 @@ export class Pointer {
       if (this.touches.size === 2) return this._pinch(before);
     }
     if (this._isInside(x, y)) this.person.tell(...this._pixel(x, y));
+    this._brush([x, y]);
     const { stroke } = this;
     if (!stroke || stroke.pointer !== event.pointerId) {
       if (this.corners.length) this._sketchPolygon(this._pixel(x, y));
@@ -226,6 +229,16 @@ export class Pointer {
     const turn = Math.max(-300, Math.min(300, event.deltaY * lines));
     this.stage.view.zoom(Math.exp(-turn * speed), ...this._position(event));
     this.stage.shift();
+  }
+
+  /** A ring as wide as what the pointer would mark, if that is wider than the pointer. @param {number[] | null} place */
+  _brush(place) {
+    const { tool } = this.store.values;
+    const size = (this.radiusFor(tool === "erase" ? null : 0) + 0.5) * this.stage.view.scale;
+    const isWanted = place && (tool === "erase" || (tool === "draw" && size > 4)) && !this.corners.length;
+    if (!isWanted && !this.stage.brush) return;
+    this.stage.brush = isWanted ? [...place, size] : null;
+    this.stage.redraw("tools");
   }
 
   _sketchStroke() {

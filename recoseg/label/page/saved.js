@@ -10,7 +10,7 @@ export function bindSaved(store, shelf) {
     const { unsaved, trouble } = saving;
     if (unsaved && trouble) {
       const kept = shelf.works ? "It is kept in this browser, and sent again." : "It is kept only while this page is open, and sent again.";
-      show("unsaved", `Not saved: ${counted(unsaved, "action")}`, `${trouble}. ${kept}`);
+      show("unsaved", `Not saved: ${counted(unsaved, "action")}`, `${trouble}. ${kept}`, `, ${trouble}`);
     } else if (unsaved) show("saving", "Saving", "On its way to the disk.");
     else if (!connected) show("gone", "Saved, but the server is gone", "It does not answer. The page goes on trying.");
     else show("saved", "Saved", "Everything is on the disk of the server.");
@@ -22,12 +22,13 @@ export function bindSaved(store, shelf) {
   });
 }
 
-function show(state, text, more) {
+function show(state, text, more, reason = "") {
   const box = byId("saved");
   const before = box.dataset.state;
   box.dataset.state = state;
   box.title = more;
   byId("saved-text").textContent = text;
+  byId("saved-reason").textContent = reason;
   const isGood = (each) => each === "saved" || each === "saving";
   if (isGood(before) !== isGood(state)) say(`${text}. ${more}`); // not with every click
 }

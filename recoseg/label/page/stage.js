@@ -25,6 +25,7 @@ export class Stage {
     this.ratio = 1;
     this.size = 1; // of dots and crosshair, as text is larger on large screens
     /** @type {number[] | null} */ this.crosshair = null; // a pixel of the image
+    /** @type {number[] | null} */ this.brush = null; // x, y and radius on the stage
     /** @type {any} */ this.sketch = null; // a mark that is being made
     /** @type {Set<string>} */ this.stale = new Set();
     this.frame = 0;
@@ -208,6 +209,7 @@ export class Stage {
     const { spot, image, chosen } = this.store.values;
     if (this.sketch) this._drawSketch(context);
     this._onStage(context);
+    if (this.brush) this._drawRings(context, ...this.brush, [[2.5, "rgb(0 0 0 / .5)"], [1.25, "#fff"]]);
     if (spot && spot.image === image.key) this._drawSpot(context, ...this.view.toStage(spot.x + 0.5, spot.y + 0.5));
     if (this.crosshair) {
       const [x, y] = this.view.toStage(this.crosshair[0] + 0.5, this.crosshair[1] + 0.5);
@@ -248,16 +250,21 @@ export class Stage {
     arms(2, colour);
   }
 
-  _drawSpot(context, x, y) {
-    const radius = Math.max(11 * this.size, this.view.scale);
-    const rings = [[6, "rgb(0 0 0 / .65)", 0], [3.5, "#fff", 0], [3, "rgb(0 0 0 / .4)", 26], [1, "rgb(255 255 255 / .9)", 26]];
-    for (const [width, style, more] of rings) {
+  /** One over the other, so that they can be seen on anything. */
+  _drawRings(context, x, y, radius, rings) {
+    for (const [width, style] of rings) {
       context.lineWidth = width;
       context.strokeStyle = style;
       context.beginPath();
-      context.arc(x, y, radius + more * this.size, 0, 2 * Math.PI);
+      context.arc(x, y, radius, 0, 2 * Math.PI);
       context.stroke();
     }
+  }
+
+  _drawSpot(context, x, y) {
+    const radius = Math.max(11 * this.size, this.view.scale);
+    this._drawRings(context, x, y, radius, [[6, "rgb(0 0 0 / .65)"], [3.5, "#fff"]]);
+    this._drawRings(context, x, y, radius + 26 * this.size, [[3, "rgb(0 0 0 / .4)"], [1, "rgb(255 255 255 / .9)"]]);
     context.fillStyle = "#fff";
     context.strokeStyle = "#000";
     context.lineWidth = 1;
