@@ -292,7 +292,7 @@ class Labelling:
         names = {one.id: one.name for one in self.folder.state.classes()}
         why = "unlike what was seen so far"
         if spot.guess in names and spot.second in names:
-            why = f"{names[spot.guess]} or {names[spot.second]}?"  # type: ignore[index]
+            why = f"{names[spot.guess]} or {names[spot.second]}?"
         return {
             "image": spot.image,
             "x": x,

@@ -18,11 +18,13 @@ from recoseg.label.marks import MOST_IDS
 from recoseg.losses import RegionalContrast
 from recoseg.methods.parts.ema_teacher import Teacher
 from recoseg.seeds import seed_for, torch_generator
+from recoseg.types import IGNORE
 
 _WIDTH = 128
 _REPRESENTATION = 64
 _CELLS_PER_STEP = 128
-_TRUST_ABOVE = 0.9
+_TRUST_ABOVE = 0.97
+_CONSISTENCY, _CONTRAST = 0.3, 0.1  # weights beside the cross-entropy
 _PART = 2**14
 
 
@@ -73,7 +75,7 @@ class QuickLearner:
             torch.manual_seed(seed_for(seed, "quick learner"))
             self.student = CellDecoder(num_channels)
         self.teacher = Teacher(self.student, decay=0.98, warm_up="fast")
-        self.contrast = RegionalContrast(num_queries=32, num_keys=64)
+        self.contrast = RegionalContrast(num_queries=16, num_keys=32)
         self.optimiser = torch.optim.AdamW(self.student.parameters(), lr=2e-3, weight_decay=1e-2, fused=True)
 
     def standardise(self, mean: Tensor, std: Tensor) -> None:
@@ -118,17 +120,17 @@ class QuickLearner:
         decoded = self.student.decode(torch.cat((features, others)))
         logits = self.student.logits(decoded, classes)
         supervised = F.cross_entropy(logits[: len(labels)], labels)
-        # the share of cells that count is part of the weight, as in confident_cross_entropy
-        consistency = (
-            F.cross_entropy(logits[len(labels) :], pseudo_labels, reduction="none") * trusted
-        ).mean()
-        all_labels = torch.cat((labels, pseudo_labels.masked_fill(~trusted, 255)))
+        # Every class alike: else what is common drowns what is rare, and no later click would bring it back.
+        counts = pseudo_labels[trusted].bincount(minlength=len(classes))
+        shares = trusted / counts.clamp(min=1)[pseudo_labels] / (counts > 0).sum().clamp(min=1)
+        consistency = F.cross_entropy(logits[len(labels) :], pseudo_labels, reduction="none") @ shares
+        all_labels = torch.cat((labels, pseudo_labels.masked_fill(~trusted, IGNORE)))
         contrast = self.contrast(
             self.student.representation(decoded).t()[None, :, None],  # (1, 64, 1, n + m)
             all_labels[None, None],
             logits.detach().softmax(1).t()[None, :, None],
         )
-        loss = supervised + consistency + 0.1 * contrast
+        loss = supervised + _CONSISTENCY * consistency + _CONTRAST * contrast
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         self.optimiser.step()
@@ -144,7 +146,7 @@ class QuickLearner:
     def probabilities(self, features: Tensor) -> Tensor:
         """(n, D) -> (n, K) float32, over `known`."""
         classes = torch.tensor(self.known)
-        parts = [self._probabilities(part.float(), classes) for part in features.split(_PART)]
+        parts = [self._probabilities(part.float(), classes) for part in torch.split(features, _PART)]
         return torch.cat(parts) if parts else torch.zeros(0, len(self.known))
 
     @torch.inference_mode()

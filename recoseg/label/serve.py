@@ -75,7 +75,7 @@ def serve(
     named = f"[{host}]" if ":" in host else host
     app = Guard(application(labelling), token=token, port=port, hosts=(named,))  # type: ignore[arg-type]
     config = uvicorn.Config(
-        app,  # type: ignore[arg-type]
+        app,
         log_level="warning",
         access_log=False,
         lifespan="off",

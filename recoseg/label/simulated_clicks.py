@@ -40,7 +40,7 @@ class Trial:
 def read_trials(path: Path) -> list[Trial]:
     if not path.exists():
         return []
-    return [Trial(**line) for line in read_records(path, Trial, what="simulated clicks", remedy="remove it")]
+    return read_records(path, Trial, what="simulated clicks", remedy="remove it", is_log=True)
 
 
 def grouped(trials: Sequence[Trial]) -> dict[str, dict[str, list[Trial]]]:
