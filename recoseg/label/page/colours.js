@@ -117,7 +117,7 @@ export function dotsOf(tile) {
       for (let row = Math.max(0, y - 1); row <= Math.min(height - 1, y + 1); row += 1) {
         for (let column = Math.max(0, x - 1); column <= Math.min(width - 1, x + 1); column += 1) {
           const at = row * width + column;
-          if (seen[at] || ids[at] !== ids[start]) continue;
+          if (seen[at] || ids[at] !== ids[start] || second[at] === ACCEPTED) continue;
           seen[at] = 1;
           group.push(at);
         }

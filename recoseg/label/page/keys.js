@@ -183,7 +183,7 @@ export class Keys {
     const at = this.scribble;
     this.scribble = null;
     this.stage.sketch = null;
-    this._put("scribble", at, label);
+    this._put(at.length > 1 ? "scribble" : "points", at, label);
   }
 
   _sketch(at) {

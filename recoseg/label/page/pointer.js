@@ -195,7 +195,7 @@ export class Pointer {
     if (stroke.kind === "move") return;
     this._sketch(null);
     if (stroke.kind === "mark") {
-      this.person.mark(stroke.label, stroke.moved ? "scribble" : "points", stroke.at, this.radiusFor(stroke.label));
+      this.person.mark(stroke.label, stroke.at.length > 1 ? "scribble" : "points", stroke.at, this.radiusFor(stroke.label));
     } else if (stroke.shape === "box" && stroke.moved && !this.corners.length) {
       this.person.mark(stroke.label, "box", stroke.at, 0);
     } else if (stroke.shape === "polygon" || stroke.shift || this.corners.length) {

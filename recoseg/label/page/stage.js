@@ -40,7 +40,7 @@ export class Stage {
   }
 
   _makeLayers(server) {
-    const loader = new Loader();
+    const loader = new Loader(3);
     const query = (image, { level, x, y }) => ({ key: image.key, level, x, y });
     this.image = new TileLayer("image", loader, (image, place, _, signal) => (
       server.picture("/api/tile/image", query(image, place), signal)

@@ -1,6 +1,7 @@
 // Thumbnails of all images, of which only those in sight exist: ten thousand are no more work than ten.
 
 import { byId, css, make } from "./dom.js";
+import { Loader } from "./tiles.js";
 
 const PAGE = 100; // images that are asked for at a time
 
@@ -20,6 +21,7 @@ export class Thumbnails {
     /** @type {(any | undefined)[]} */ this.images = [];
     /** @type {Map<number, Promise<void>>} */ this.pages = new Map();
     /** @type {Map<number, any>} */ this.items = new Map();
+    this.loader = new Loader(1);
     this.current = 0;
     this.frame = 0;
     this.box.addEventListener("scroll", () => this.show());
@@ -104,6 +106,7 @@ export class Thumbnails {
       item.style.height = `${height}px`;
       this._fill(item, index);
     }
+    this._load(first, last);
     for (let page = Math.floor(first / PAGE); page * PAGE <= last; page += 1) this._page(page).catch(() => {});
   }
 
@@ -123,21 +126,41 @@ export class Thumbnails {
     item.setAttribute("aria-selected", String(isCurrent));
     item.tabIndex = isCurrent ? 0 : -1;
     if (!image) return item.setAttribute("aria-label", `Image ${index + 1}`);
-    const picture = item.querySelector("img");
-    const address = this.server.address("/api/thumbnail", { key: image.key });
-    if (picture.getAttribute("src") !== address) picture.src = address;
     item.title = image.key;
     const labelled = this.store.values.classes.filter(({ id }) => image.pixels[id]);
     const names = labelled.map(({ name }) => name);
     if (image.pixels.void) names.push("nothing of these");
-    item.setAttribute("aria-label", `${image.key}, ${names.length ? `labelled: ${names.join(", ")}` : "not labelled"}`);
-    const dots = item.querySelector(".dots");
-    dots.replaceChildren(...labelled.slice(0, 8).map(({ colour }) => {
+    const words = names.length ? `labelled: ${names.join(", ")}` : "not labelled";
+    item.setAttribute("aria-label", `${image.key}, ${words}${image.accepted ? ", with an accepted prediction" : ""}`);
+    const dots = labelled.slice(0, 8).map(({ colour }) => {
       const dot = make("span");
       dot.style.background = css(colour);
       return dot;
-    }));
+    });
+    if (image.accepted) dots.push(make("span", { class: "accepted", title: "Holds an accepted prediction" }, "✓"));
+    item.querySelector(".dots").replaceChildren(...dots);
     return undefined;
+  }
+
+  /** Pictures of what is in sight, from the first on. */
+  _load(first, last) {
+    const jobs = [];
+    for (let index = first; index <= last; index += 1) {
+      const picture = this.items.get(index).querySelector("img");
+      const image = this.images[index];
+      if (!image || picture.hasAttribute("src")) continue;
+      const start = () => new Promise((done) => {
+        picture.addEventListener("load", done, { once: true });
+        picture.addEventListener("error", () => {
+          picture.removeAttribute("src");
+          setTimeout(() => this.show(), 2000); // tries again
+          done();
+        }, { once: true });
+        picture.src = this.server.address("/api/thumbnail", { key: image.key });
+      });
+      jobs.push({ name: String(index), start });
+    }
+    this.loader.want("thumbnails", jobs);
   }
 
   _page(page) {

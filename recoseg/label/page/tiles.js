@@ -1,11 +1,12 @@
 // Tiles of one layer of the image: which are needed, fetched at most once, kept while there is room.
 
-const AT_ONCE = 4; // requests of all layers together; browsers allow six to one server, and others need some
 const KEPT = 192; // tiles of one layer
 
 /** Fetches what the latest frame needs, the first first. */
 export class Loader {
-  constructor() {
+  /** @param {number} atOnce browsers allow six requests to one server: events and actions need two of them */
+  constructor(atOnce) {
+    this.atOnce = atOnce;
     /** @type {Map<string, {layer: string, start: () => Promise<void>}>} */ this.waiting = new Map();
     this.running = 0;
   }
@@ -19,7 +20,7 @@ export class Loader {
 
   _next() {
     for (const [name, { start }] of this.waiting) {
-      if (this.running >= AT_ONCE) return;
+      if (this.running >= this.atOnce) return;
       this.waiting.delete(name);
       this.running += 1;
       start().finally(() => {
