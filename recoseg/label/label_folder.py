@@ -25,7 +25,7 @@ from recoseg.files import write_whole
 from recoseg.label.actions import NotNowError, record_of
 from recoseg.label.journal import NAME, Journal, Record
 from recoseg.label.label_state import OURS, LabelState
-from recoseg.label.marks import ACCEPTED, Bytes, Painted, packed
+from recoseg.label.marks import ACCEPTED, Box, Bytes, Painted, packed
 from recoseg.predict.label_png import write_png
 from recoseg.types import IGNORE
 
@@ -61,7 +61,8 @@ class LabelFolder:
         listing = scan_folder(root)
         self.images: dict[str, Path] = {key: entry.image for key, entry in listing.entries.items()}
         self.journal = Journal(root / NAME)
-        self.lock = threading.RLock()
+        self.lock = threading.RLock()  # of actions and of what they amount to
+        self._painting = threading.Lock()
         self._sizes: dict[str, tuple[int, int]] = {}
         self._kept: OrderedDict[str, tuple[list[int], Painted]] = OrderedDict()
         self._counted: dict[str, tuple[int, Counted]] = {}
@@ -144,39 +145,46 @@ class LabelFolder:
 
     # Labels
 
-    def labels(self, key: str) -> Painted:
-        """As they are now, without classes that are gone."""
+    def labels(self, key: str, box: Box | None = None) -> Painted:
+        """A copy of them as they are now, without classes that are gone; in the `box`, if one is given."""
         with self.lock:
-            painted_now = self._painted(key)
-            return painted_now.without(one.id for one in self.state.classes())
+            records, classes = self.state.active(key), [one.id for one in self.state.classes()]
+        with self._painting:  # not the lock of actions: nobody's click waits for a large image
+            whole = self._painted(key, records)
+            height, width = whole.ids.shape
+            return whole.part(box or (0, 0, width, height)).without(classes)
 
-    def _painted(self, key: str) -> Painted:
+    def labelled_box(self, key: str) -> Box:
+        """Left, top, right, bottom of all labels; empty if there are none."""
+        with self.lock:
+            records = self.state.active(key)
+        with self._painting:
+            return self._painted(key, records).reach or (0, 0, 0, 0)
+
+    def _painted(self, key: str, records: Sequence[Record]) -> Painted:
         """Kept, and painted on as long as nothing is undone."""
-        records = self.state.active(key)
         numbers = [record["number"] for record in records]
-        known, result = self._kept.get(key, ([], None))
+        known, result = self._kept.pop(key, ([], None))
         if result is None or numbers[: len(known)] != known:  # something was undone, or done again
             width, height = self.size(key)
             known, result = [], Painted.blank(height, width)
         for record in records[len(known) :]:
             result.paint(record)
         self._kept[key] = (numbers, result)
-        self._kept.move_to_end(key)
         while len(self._kept) > 1 and sum(2 * one.ids.size for _, one in self._kept.values()) > _KEPT_BYTES:
             self._kept.popitem(last=False)
         return result
 
     def counted(self, key: str) -> Counted:
-        with self.lock:
-            change = self.state.last_change(key)
-            found = self._counted.get(key)
-            if found is None or found[0] != change:
-                labels = self.labels(key) if change else Painted.blank(1, 1)
-                counts = np.bincount(labels.ids.ravel(), minlength=256)
-                pixels = {one: int(counts[one]) for one in np.flatnonzero(counts[:IGNORE]).tolist()}
-                found = change, Counted(pixels, bool((labels.origins == ACCEPTED).any()))
-                self._counted[key] = found
-            return found[1]
+        change = self.state.last_change(key)
+        found = self._counted.get(key)
+        if found is None or found[0] != change:
+            labels = self.labels(key, self.labelled_box(key)) if change else Painted.blank(0, 0)
+            counts = np.bincount(labels.ids.ravel(), minlength=256)
+            pixels = {one: int(counts[one]) for one in np.flatnonzero(counts[:IGNORE]).tolist()}
+            found = change, Counted(pixels, bool((labels.origins == ACCEPTED).any()))
+            self._counted[key] = found
+        return found[1]
 
     def labelled(self) -> list[str]:
         """Keys whose journal has labels, perhaps undone ones."""
@@ -203,9 +211,8 @@ class LabelFolder:
         return stale
 
     def _write_labels_of(self, key: str) -> None:
-        with self.lock:
-            change = self.state.last_change(key)
-            indices = self.class_indices(key)
+        change = self.state.last_change(key)
+        indices = self.class_indices(key)
         path = self.root / "labels" / f"{key}.png"
         if (indices != IGNORE).any():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -216,8 +223,8 @@ class LabelFolder:
 
     def class_indices(self, key: str) -> Bytes:
         """(H, W) as label files hold them: the place of a class among those that are there, else IGNORE."""
-        with self.lock:
-            return self.index_table()[self.labels(key).ids]
+        table: Bytes = self.index_table()[self.labels(key).ids]
+        return table
 
     def index_table(self) -> Bytes:
         """(256,) class id -> index in label files."""

@@ -53,13 +53,15 @@ class Labelling:
         self._told: dict[str, int] = {}  # image -> change of its labels that the learner knows
         self._told_skips: dict[str, int] = {}
         self._clicks: list[Record] = []
-        self._wake, self._ending = threading.Event(), False
+        self._wake, self._wake_writer, self._ending = threading.Event(), threading.Event(), False
         self._classes_event: Plain = {}
         self.learner = LearnerProcess(folder.images, folder.path(), self._hear) if learns else None
         self.training = FullTraining(folder, self._training_changed)
         self._follow_once()
-        self._follower = threading.Thread(target=self._follow, name="label files", daemon=True)
-        self._follower.start()
+        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._follow, self._write)]
+        for thread in self._threads:
+            thread.start()
+        self._wake_writer.set()  # what was not written when the server was killed
         run = self.training.network
         if run is not None and self.learner is not None:
             self.learner.send("full", run=str(run[0]), classes=run[1], judge=False)
@@ -67,8 +69,9 @@ class Labelling:
 
     def close(self) -> None:
         self._ending = True
-        self._wake.set()
-        self._follower.join()
+        for wake, thread in zip((self._wake, self._wake_writer), self._threads, strict=True):
+            wake.set()
+            thread.join()
         self.training.close()
         if self.learner is not None:
             self.learner.close()
@@ -109,6 +112,13 @@ class Labelling:
             self._wake.wait()
             self._wake.clear()
             self._follow_once()
+            self._wake_writer.set()
+
+    def _write(self) -> None:
+        """In a thread of its own: a large label file takes a while, which the learner need not wait for."""
+        while not self._ending:
+            self._wake_writer.wait()
+            self._wake_writer.clear()
             try:
                 self.folder.write_labels()
             except OSError as error:  # the journal has it all; the next action tries again
@@ -151,14 +161,15 @@ class Labelling:
                 self.learner.send("skips", image=key, places=skips)
 
     def _places(self, key: str) -> Places:
-        labels = self.folder.labels(key)
-        height, width = labels.ids.shape
+        box, (width, height) = self.folder.labelled_box(key), self.folder.size(key)
+        labels = self.folder.labels(key, box)
         rows, columns = np.nonzero(labels.ids < VOID)
         if len(rows) > _MOST_PLACES:
             some = np.linspace(0, len(rows) - 1, _MOST_PLACES).round().astype(int)
             rows, columns = rows[some], columns[some]
         ids = labels.ids[rows, columns].astype(np.int64)
-        return Places((columns + 0.5) / width, (rows + 0.5) / height, ids, labels.held_back[rows, columns])
+        x, y = (columns + box[0] + 0.5) / width, (rows + box[1] + 0.5) / height
+        return Places(x, y, ids, labels.held_back[rows, columns])
 
     # What is told
 
@@ -201,9 +212,10 @@ class Labelling:
 
     def _counted(self) -> Plain:
         with self.folder.lock:
-            state, counted = self.folder.state, [self.folder.counted(key) for key in self.folder.labelled()]
+            state = self.folder.state
             undo, redo = state.next_undo(), state.next_redo()
             classes, version, marks = state.classes(), state.version, marks_of(state)
+        counted = [self.folder.counted(key) for key in self.folder.labelled()]
         pixels: dict[int, int] = {}
         for one in counted:
             for number, count in one.pixels.items():
@@ -284,9 +296,8 @@ class Labelling:
                 return True
         if not self.folder.state.last_change(spot.image):
             return False
-        ids = self.folder.labels(spot.image).ids
-        top, left = max(0, int(y - down)), max(0, int(x - across))
-        return bool((ids[top : int(y + down) + 1, left : int(x + across) + 1] != IGNORE).any())
+        box = max(0, int(x - across)), max(0, int(y - down)), int(x + across) + 1, int(y + down) + 1
+        return bool((self.folder.labels(spot.image, box).ids != IGNORE).any())
 
     def _as_plain(self, spot: Spot, x: int, y: int) -> Plain:
         names = {one.id: one.name for one in self.folder.state.classes()}

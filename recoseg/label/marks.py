@@ -24,6 +24,7 @@ _HELD_BACK = 0x80
 _HELD_BACK_ONE_IN = 5
 
 Bytes = NDArray[np.uint8]
+Box = tuple[int, int, int, int]
 
 
 @dataclass
@@ -32,16 +33,26 @@ class Painted:
 
     ids: Bytes  # (H, W) class ids, VOID, IGNORE where there is none
     kinds: Bytes  # (H, W) where a label came from; the highest bit for those held back
+    reach: Box | None = None  # left, top, right, bottom of all that was ever painted
 
     @classmethod
     def blank(cls, height: int, width: int) -> Painted:
         return cls(np.full((height, width), IGNORE, np.uint8), np.zeros((height, width), np.uint8))
+
+    def part(self, box: Box) -> Painted:
+        left, top, right, bottom = box
+        return Painted(self.ids[top:bottom, left:right], self.kinds[top:bottom, left:right])
+
+    def _reached(self, left: int, top: int, right: int, bottom: int) -> None:
+        old = self.reach or (left, top, right, bottom)
+        self.reach = (min(old[0], left), min(old[1], top), max(old[2], right), max(old[3], bottom))
 
     def paint(self, record: Record) -> None:
         if record["type"] == "mark":
             self._paint_mark(record)
         else:
             mask = unpacked(record["mask"])
+            self._reached(0, 0, mask.shape[1], mask.shape[0])
             here = (mask != IGNORE) & (self.ids == IGNORE)
             self.ids[here] = mask[here]
             self.kinds[here] = ACCEPTED if record["type"] == "accept" else IMPORTED
@@ -56,10 +67,13 @@ class Painted:
             height, width = self.ids.shape
             x, y = points[((points >= 0) & (points < (width, height))).all(1)].T
             self.ids[y, x], self.kinds[y, x] = value, kind
+            if len(x):
+                self._reached(int(x.min()), int(y.min()), int(x.max()) + 1, int(y.max()) + 1)
             return
         box = _box_of(points, radius, self.ids.shape)
         if box is None:
             return
+        self._reached(*box)
         left, top, right, bottom = box
         stencil = _stencil(record["shape"], points - (left, top), radius, (right - left, bottom - top))
         self.ids[top:bottom, left:right][stencil] = value
@@ -86,9 +100,7 @@ def is_held_back(record: Record) -> bool:
     return hashlib.sha256(record["id"].encode()).digest()[0] % _HELD_BACK_ONE_IN == 0
 
 
-def _box_of(
-    points: NDArray[np.int64], radius: int, shape: tuple[int, ...]
-) -> tuple[int, int, int, int] | None:
+def _box_of(points: NDArray[np.int64], radius: int, shape: tuple[int, ...]) -> Box | None:
     """Left, top, right, bottom of what a mark may reach inside the image."""
     low = np.maximum(points.min(0) - radius, 0)
     high = np.minimum(points.max(0) + radius + 1, (shape[1], shape[0]))

@@ -16,13 +16,15 @@ from recoseg.data.image_files import read_rgb
 from recoseg.errors import UserError
 from recoseg.files import write_whole
 from recoseg.label.label_folder import png_of
-from recoseg.label.marks import NONE, Bytes, Painted
+from recoseg.label.marks import NONE, Box, Bytes, Painted
 from recoseg.types import IGNORE
 
 TILE = 512
 _THUMBNAIL = 192
 _KEPT_BYTES = 10**9
 _QUALITY = 90
+_DECODING = threading.Semaphore(2)
+"""Large images at a time: each may take half a gigabyte while it is decoded."""
 
 
 def num_levels(width: int, height: int) -> int:
@@ -58,7 +60,8 @@ class Pyramids:
             with self._lock:
                 if path in self._kept:
                     return self._kept[path]
-            levels = _halved_levels(read_rgb(path))
+            with _DECODING:
+                levels = _halved_levels(read_rgb(path))
             with self._lock:
                 self._decoding.pop(path, None)
                 self._kept[path] = levels
@@ -89,17 +92,21 @@ def cut(pixels: NDArray[np.uint8], x: int, y: int) -> NDArray[np.uint8]:
     return part
 
 
-def label_tile(labels: Painted, level: int, x: int, y: int) -> bytes:
-    """A PNG: red is the class id, green where it is from."""
-    height, width = labels.ids.shape
+def tile_box(size: tuple[int, int], level: int, x: int, y: int) -> Box:
+    """The part of an image of (width, height) that a tile shows."""
+    width, height = size
     if not 0 <= level < num_levels(width, height):
         raise UserError(f"level: got {level}, this image has 0 to {num_levels(width, height) - 1}")
     side = TILE << level  # of the tile, in the image's own pixels
     top, left = y * side, x * side
     if not (0 <= top < height and 0 <= left < width):
         raise UserError(f"there is no tile {x}, {y} at this level")
-    window = np.s_[top : top + side, left : left + side]
-    ids, origins = labels.ids[window], labels.origins[window]
+    return left, top, min(left + side, width), min(top + side, height)
+
+
+def label_tile(labels: Painted, level: int) -> bytes:
+    """A PNG of the labels of a tile's box: red is the class id, green where it is from."""
+    ids, origins = labels.ids, labels.origins
     for _ in range(level):
         ids, origins = _halved_labels(ids, origins)
     return png_of(np.stack((ids, origins, np.zeros_like(ids)), axis=2))
@@ -126,7 +133,8 @@ def thumbnail(path: Path, folder: Path) -> bytes:
     kept = folder / f"{name}.jpg"
     if kept.is_file():
         return kept.read_bytes()
-    small = Image.fromarray(read_rgb(path))
+    with _DECODING:
+        small = Image.fromarray(read_rgb(path))
     small.thumbnail((_THUMBNAIL, _THUMBNAIL), Image.Resampling.BOX, reducing_gap=2.0)
     file = io.BytesIO()
     small.save(file, "JPEG", quality=85)
