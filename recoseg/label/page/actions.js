@@ -19,6 +19,7 @@ export class Actions {
     /** @type {string[]} */ this.undone = [];
     /** @type {Map<string, (record: any) => void>} */ this.waiting = new Map();
     /** @type {Set<string>} */ this.chosen = new Set(); // undos and redos of which the server says what they are about
+    /** @type {(mark: any) => void} */ this.added = () => {}; // the stage listens
     this.redraw = () => {};
   }
 
@@ -109,7 +110,7 @@ export class Actions {
   }
 
   _draw(action) {
-    if (action.type === "mark" && !this.marks.find(action.id)) this.marks.add(action);
-    this.redraw();
+    if (action.type === "mark" && !this.marks.find(action.id)) this.added(this.marks.add(action));
+    else this.redraw();
   }
 }

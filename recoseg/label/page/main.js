@@ -34,6 +34,7 @@ const outbox = new Outbox(server, shelf, {
 actions.outbox = outbox;
 
 const stage = new Stage(byId("stage"), server, store, marks);
+actions.added = (mark) => stage.add(mark);
 actions.redraw = () => stage.redraw("labels");
 const thumbnails = new Thumbnails(server, store, openAt);
 const queue = new Queue(server, store, actions, { goTo, say, warn });

@@ -7,9 +7,11 @@ export class LocalMarks {
     /** @type {Mark[]} */ this.marks = [];
   }
 
-  /** @param {any} action of type mark */
+  /** @param {any} action of type mark @returns {Mark} */
   add(action) {
-    this.marks.push({ ...action, radius: action.radius ?? 0, number: null, undone: false });
+    const mark = { ...action, radius: action.radius ?? 0, number: null, undone: false };
+    this.marks.push(mark);
+    return mark;
   }
 
   /** The server has it as that number. @returns {Mark | undefined} */

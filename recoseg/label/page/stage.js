@@ -86,6 +86,14 @@ export class Stage {
     });
   }
 
+  /** A new mark goes on top of what is there: nothing else has to be drawn again. */
+  add(mark) {
+    const { image, marks } = this.store.values;
+    if (!marks || mark.image !== image?.key) return;
+    this.canvases.labels.hidden = false;
+    this._drawMark(this.canvases.labels.getContext("2d"), mark);
+  }
+
   /** What is known of a pixel: its label and its prediction. */
   tell(x, y) {
     const label = this.labels.at(x, y, this.view, this.ratio);
@@ -157,7 +165,9 @@ export class Stage {
     const context = this._clean("prediction");
     const { layer } = this.store.values;
     const parts = this.prediction.frame(this.view, this.ratio); // also when hidden: the readout tells them
-    if (layer === "none") return;
+    const isShown = layer !== "none" && parts.length > 0;
+    this.canvases.prediction.hidden = !isShown; // empty layers cost time too
+    if (!isShown) return;
     for (const part of parts) {
       drawTile(context, this.view, this.ratio, part, predictionPicture(part.kept.content, this.store.values));
     }
@@ -168,10 +178,13 @@ export class Stage {
     const { classes, image, marks } = this.store.values;
     const parts = this.labels.frame(this.view, this.ratio);
     this.marks.forget(image.key, this.labels.oldest(this.view, this.ratio));
-    if (!marks) return;
+    const fresh = this.marks.of(image.key);
+    const isShown = marks && parts.length + fresh.length > 0;
+    this.canvases.labels.hidden = !isShown;
+    if (!isShown) return;
     for (const part of parts) drawTile(context, this.view, this.ratio, part, labelPicture(part.kept.content, classes));
     for (const part of parts) this._drawDots(context, part);
-    for (const mark of this.marks.of(image.key)) this._drawMark(context, mark);
+    for (const mark of fresh) this._drawMark(context, mark);
   }
 
   /** On pixels that are too small to be seen. */
