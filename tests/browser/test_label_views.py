@@ -209,6 +209,24 @@ def test_the_curve_and_the_learners_words_are_shown(label_page) -> None:
     assert tab.run("document.getElementById('features').value") == 2
 
 
+def test_full_training_is_asked_for_and_shows_how_far_it_is(label_page) -> None:
+    server, tab = label_page()
+    text = "document.getElementById('training-text').textContent"
+    running = {"phase": "running", "message": "", "step": 30, "steps": 120, "held_back": None, "used": False}
+    server.labelling.tell("training", running)
+    tab.until(f"{text} == 'Full training: step 30 of 120.'")
+    assert tab.run("(({value, max}) => value / max)(document.getElementById('training-progress'))") == 0.25
+    assert tab.run("document.getElementById('train').textContent") == "Stop training"
+    better = {"quick": 0.8, "full": 0.9}
+    server.labelling.tell("training", running | {"phase": "finished", "held_back": better, "used": True})
+    tab.until(
+        f"{text} == 'Full training is finished. On points held back: quick 80%, full 90%, which is shown.'"
+    )
+    assert tab.run("document.getElementById('training-progress').hidden")
+    tab.click("#train")  # without a label there is nothing to train on, which the server says
+    tab.until("document.querySelector('.notice')?.textContent.startsWith('Training: ')")
+
+
 def test_the_export_button_writes_files(label_page) -> None:
     server, tab = label_page()
     tab.mark((5, 5))

@@ -49,6 +49,7 @@ export class Keys {
     document.addEventListener("keyup", (event) => {
       if (event.key === " ") this.pointer.spaceHeld = false;
     });
+    window.addEventListener("blur", () => (this.pointer.spaceHeld = false));
     stage.element.addEventListener("focus", () => {
       if (stage.element.matches(":focus-visible") && store.values.image) this._showCrosshair();
     });

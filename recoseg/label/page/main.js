@@ -3,6 +3,7 @@
 import { Actions } from "./actions.js";
 import { ClassesPanel } from "./classes.js";
 import { byId, counted, percent, settled, uniqueName } from "./dom.js";
+import { ImageOpener } from "./image_opener.js";
 import { Keys } from "./keys.js";
 import { bindLearning } from "./learning.js";
 import { LocalMarks } from "./marks.js";
@@ -36,12 +37,13 @@ actions.outbox = outbox;
 const stage = new Stage(byId("stage"), server, store, marks);
 actions.added = (mark) => stage.add(mark);
 actions.redraw = () => stage.redraw("labels");
-const thumbnails = new Thumbnails(server, store, openAt);
-const queue = new Queue(server, store, actions, { goTo, say, warn });
+const thumbnails = new Thumbnails(server, store, (index) => opener.at(index));
+const opener = new ImageOpener(server, store, stage, thumbnails);
+const queue = new Queue(server, store, actions, { goTo: (spot) => opener.spot(spot), say, warn });
 const person = {
   label, mark, tell, say, undo, redo, alone,
   choose: (index) => choose(index === "void" ? "void" : store.values.classes[index]?.id),
-  step: (by) => openAt(thumbnails.current + by),
+  step: (by) => opener.step(by),
   showSpot: () => queue.show(),
   ask: () => queue.toggle(),
   skip: () => queue.skip(),
@@ -86,8 +88,8 @@ async function begin() {
   feed.open();
   remember();
   const wanted = decodeURIComponent(location.hash.slice(1));
-  if (wanted) await openKey(wanted).catch(() => openAt(0));
-  else await openAt(0);
+  if (wanted) await opener.key(wanted).catch(() => opener.at(0));
+  else await opener.at(0);
   if (!store.values.classes.length) byId("new-name").focus();
 }
 
@@ -120,7 +122,7 @@ function hear(name, data) {
   else if (name === "learner" || name === "training") store.set({ [name]: data });
   else if (name === "shares") {
     store.set({ classes: store.values.classes.map((each) => ({ ...each, share: data[each.id] ?? null })) });
-  } else if (name === "predictions") predicted(data);
+  } else if (name === "predictions") opener.predicted(data);
   else if (name === "trouble") warn(data.message);
 }
 
@@ -128,7 +130,7 @@ function hear(name, data) {
 function catchUp() {
   isCaughtUp = true;
   load().catch(() => {});
-  if (store.values.image) renew(store.values.image.key, opening);
+  opener.renew();
 }
 
 /** A record of the journal, whoever tells it first: the answer to an action or the stream. */
@@ -141,107 +143,10 @@ function applied(record) {
   } else if (record.image && record.type !== "skip") {
     if (image?.key === record.image) stage.labels.renew(record.number, record.box);
     else if (record.client === server.client && record.type.endsWith("do")) warn(`In ${record.image}: ${record.type === "undo" ? "undone" : "done again"}.`);
-    refresh(record.image);
+    opener.refresh(record.image);
   }
   if (record.client === server.client && (record.type === "mark" || record.type === "skip")) queue.refill();
   stage.redraw("labels");
-}
-
-const toRefresh = new Set();
-const refreshSoon = settled(async () => {
-  const keys = [...toRefresh];
-  toRefresh.clear();
-  for (const key of keys) {
-    const image = await server.ask("/api/image", { query: { key } }).catch(() => null);
-    if (!image) continue;
-    thumbnails.update(image);
-    if (store.values.image?.key === key) learned(image);
-  }
-}, 250);
-
-/** Counts of an image, once its labels are at rest. */
-function refresh(key) {
-  toRefresh.add(key);
-  refreshSoon();
-}
-
-function predicted({ version, images }) {
-  const { image } = store.values;
-  if (!image || !images.includes(image.key)) return;
-  store.set({ image: { ...image, prediction: version } });
-  stage.prediction.renew(version);
-  stage.redraw("prediction");
-}
-
-// ---- Which image is open
-
-let opening = 0;
-
-async function openAt(index) {
-  if (index < 0 || index >= store.values.total) return;
-  const turn = ++opening;
-  thumbnails.choose(index);
-  const image = await thumbnails.image(index).catch(() => null);
-  if (turn !== opening || !image) return;
-  present(image);
-  await renew(image.key, turn);
-}
-
-async function openKey(key) {
-  const turn = ++opening;
-  if (store.values.image?.key === key) return;
-  const image = await server.ask("/api/image", { query: { key, client: server.client } });
-  if (turn !== opening) return;
-  thumbnails.choose(image.index);
-  present(image);
-}
-
-function present(image) {
-  if (store.values.spot && store.values.spot.image !== image.key && !store.values.asking) store.set({ spot: null });
-  store.set({ image });
-  stage.open(image);
-  showPlace();
-  history.replaceState(null, "", `#${encodeURIComponent(image.key)}`);
-}
-
-/** What is new of an image that was shown as it was known; also tells the learner who looks where. */
-async function renew(key, turn) {
-  const image = await server.ask("/api/image", { query: { key, client: server.client } }).catch(() => null);
-  if (!image || turn !== opening) return;
-  thumbnails.update(image);
-  learned(image);
-  stage.labels.renew(image.labels);
-  stage.prediction.renew(image.prediction);
-  stage.redraw("labels", "prediction");
-}
-
-/** An answer on the open image; events may have overtaken it. */
-function learned(image) {
-  const { labels, prediction } = store.values.image;
-  store.set({ image: { ...image, labels: Math.max(labels, image.labels), prediction: Math.max(prediction, image.prediction) } });
-}
-
-function showPlace() {
-  const { image, total } = store.values;
-  byId("number").value = String(thumbnails.current + 1);
-  byId("number").max = String(total);
-  byId("previous").disabled = thumbnails.current <= 0;
-  byId("next").disabled = thumbnails.current >= total - 1;
-  if (!image) return;
-  byId("image-name").textContent = image.key;
-  byId("image-name").title = image.key;
-  stage.element.setAttribute("aria-label", `Image ${image.key}, ${image.width} by ${image.height} pixels`);
-}
-
-/** Opens the image of a spot, close enough to see the pixel and far enough to know what it is part of. */
-async function goTo(spot) {
-  await openKey(spot.image);
-  const { view } = stage;
-  const close = Math.min(4, Math.min(view.width, view.height) / 320);
-  const below = byId("question").offsetHeight + 60; // the question must not hide what it is about
-  view.focus(spot.x + 0.5, spot.y + 0.5, Math.max(view.fittingScale(), close), below);
-  stage.crosshair = null;
-  stage.shift();
 }
 
 // ---- What a person does
@@ -300,10 +205,6 @@ function tell(x, y, aloud = false) {
 
 function bindFrame() {
   store.on(["folder"], ({ folder }) => (byId("folder").textContent = folder || "recoseg label"));
-  store.on(["total"], ({ total }) => {
-    byId("total").textContent = total.toLocaleString("en");
-    showPlace();
-  });
   store.on(["labelled", "total"], ({ labelled, total }) => {
     byId("progress").textContent = total ? `${labelled.toLocaleString("en")} of ${counted(total, "image")} labelled` : "";
   });
@@ -320,9 +221,6 @@ function bindFrame() {
   byId("redo").title = "Ctrl + Shift + Z";
   byId("undo").addEventListener("click", undo);
   byId("redo").addEventListener("click", redo);
-  byId("previous").addEventListener("click", () => openAt(thumbnails.current - 1));
-  byId("next").addEventListener("click", () => openAt(thumbnails.current + 1));
-  byId("number").addEventListener("change", () => openAt(Number(byId("number").value) - 1));
   const look = (change) => () => {
     change(stage.view);
     stage.shift();
