@@ -44,7 +44,7 @@ export class Stage {
     const query = (image, { level, x, y }) => ({ key: image.key, level, x, y });
     this.image = new TileLayer("image", loader, (image, place, _, signal) => (
       server.picture("/api/tile/image", query(image, place), signal)
-    ), () => this.redraw("image"));
+    ), (place, picture) => this._drawArrived(place, picture));
     this.labels = new TileLayer("labels", loader, async (image, place, v, signal) => {
       if (v === 0) return null;
       return numbersOf(await server.picture("/api/tile/labels", { ...query(image, place), v }, signal));
@@ -159,6 +159,13 @@ export class Stage {
     for (const part of this.image.frame(this.view, this.ratio)) {
       drawTile(context, this.view, this.ratio, part, part.kept.content);
     }
+  }
+
+  /** A tile of the image hides what is below it: it alone is drawn, unless everything is about to be. */
+  _drawArrived(place, picture) {
+    const isWanted = place?.level === this.image.levelAt(this.view.scale * this.ratio);
+    if (!isWanted || this.stale.has("image")) this.redraw("image");
+    else drawTile(this.canvases.image.getContext("2d"), this.view, this.ratio, { place, from: place }, picture);
   }
 
   _drawPrediction() {

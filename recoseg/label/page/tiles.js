@@ -41,7 +41,7 @@ export class TileLayer {
    * @param {string} name
    * @param {Loader} loader
    * @param {(image: any, place: Place, version: number, signal: AbortSignal) => Promise<any>} load content of a tile; null: there is none
-   * @param {() => void} arrived
+   * @param {(place?: Place, content?: any) => void} arrived without a place: it is time to look what is missing
    */
   constructor(name, loader, load, arrived) {
     this.name = name;
@@ -176,7 +176,7 @@ export class TileLayer {
       return;
     }
     kept.loading = false;
-    this.arrived();
+    this.arrived(place, kept.content);
   }
 
   _coarser(place) {
