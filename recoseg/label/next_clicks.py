@@ -1,7 +1,10 @@
-"""Where to click next: the cells of the pool that a click is expected to teach most.
+"""Where to click next: the cells of the pool whose answer would tell most about cells that matter.
 
-A cell is worth more where the teacher wavers between two classes, more if the relation graph says that these
-two are alike, more if few points of them are known, and more in an image, and of a look, unlike those seen.
+A click tells of what looks like it: its value is how much nearer, by cosine of features, other cells come
+to a labelled one (coverage: diversity and typicality in one). Cells count more where the teacher wavers
+between two classes, more if the relation graph says that these are alike, and more if few points of them are
+known; and a click counts more in an image unlike those with marks. Doubt alone asks for contours and odd things, and needs
+about as many clicks as chance does.
 """
 
 from __future__ import annotations
@@ -17,12 +20,19 @@ from torch import Tensor
 
 from recoseg.evaluate.class_relations import Relations
 from recoseg.label.cell_pool import CellPool
+from recoseg.seeds import numpy_generator
 
 RADIUS = 8 / 128
 """Of an image's side, within which nobody is asked again: eight cells of a map of 128."""
 
-_LOOKED_AT = 2_000
+_CANDIDATES, _OTHERS, _LABELLED = 1_000, 2_000, 2_000
+"""Cells that are looked at: that may be asked for, that they may tell of, and that are known."""
+
+_SURE = 0.2
+"""What a cell counts about which there is no doubt, beside 1 for one with two likeliest classes."""
+
 Values = NDArray[np.float64]
+PlacesByImage = Mapping[str, Sequence[tuple[float, float]]]
 
 
 @dataclass(frozen=True)
@@ -42,7 +52,7 @@ class Spot:
 class Seen:
     """What is known when a spot is asked for."""
 
-    places: Mapping[str, Sequence[tuple[float, float]]]  # labelled and skipped places of images
+    places: PlacesByImage  # labelled and skipped places of images
     features: Tensor  # (n, D) of labelled cells
     points: Mapping[int, int]  # labelled cells of each class id
 
@@ -55,23 +65,75 @@ class Opinion:
     classes: Sequence[int]  # (K,) ids
     relations: Relations
 
+    def of(self, cells: NDArray[np.int64]) -> Opinion:
+        return replace(self, probabilities=self.probabilities[torch.from_numpy(cells)])
+
 
 def next_spots(
     pool: CellPool, seen: Seen, opinion: Opinion | None, *, count: int, seed: int = 0
 ) -> list[Spot]:
-    """The best `count`, one an image as long as there are enough images."""
+    """The best `count`, each with regard to those before it; fewer where the pool is used up."""
     if not pool.keys:
         return []
-    free = ~pool.near(seen.places, RADIUS)
-    value = unlikeness(pool, seen.places)[pool.images]
-    if opinion is not None:
-        value = value * doubt(opinion) * confusion(opinion) * rarity(opinion, seen.points)
-    else:
-        value = value * np.random.default_rng(seed).random(len(value))
-    best = np.argsort(-np.where(free, value, -1.0), kind="stable")[:_LOOKED_AT]
-    best = best[free[best]]
-    value = value[best] * novelty(pool.features[torch.from_numpy(best)].float(), seen.features, pool)
-    return _spots(pool, best[np.argsort(-value, kind="stable")], opinion, count)
+    random = numpy_generator(seed, "where to click", sum(map(len, seen.places.values())))
+    candidates = np.flatnonzero(~pool.near(seen.places, RADIUS))
+    candidates = np.sort(random.permutation(candidates)[:_CANDIDATES])
+    others = np.sort(random.permutation(len(pool.features))[:_OTHERS])
+    known = seen.features
+    if len(known) > _LABELLED:
+        known = known[torch.from_numpy(np.sort(random.permutation(len(known))[:_LABELLED]))]
+    weights = np.ones(len(others)) if opinion is None else worth(opinion.of(others), seen.points)
+    factors = unlikeness(pool, seen.places)[pool.images[candidates]]
+    chosen = covering(
+        directions(pool, pool.features[torch.from_numpy(candidates)].float()),
+        directions(pool, pool.features[torch.from_numpy(others)].float()),
+        directions(pool, known),
+        torch.from_numpy(weights).float(),
+        torch.from_numpy(factors).float(),
+        apart=_apart(pool, candidates),
+        count=count,
+    )
+    return [_spot(pool, int(candidates[place]), opinion) for place in chosen]
+
+
+def covering(
+    candidates: Tensor,
+    others: Tensor,
+    known: Tensor,
+    weights: Tensor,
+    factors: Tensor,
+    *,
+    apart: NDArray[np.bool_],
+    count: int,
+) -> list[int]:
+    """Greedy coverage: numbers of candidates (C, D), each that which brings most to others (O, D).
+
+    All are directions. Another cell is covered as far as its nearest known (n, D) or chosen cell is like it;
+    it counts by its weight (O,), a candidate by its factor (C,). Of two candidates of which `apart` (C, C) is
+    not true, one is chosen at most.
+    """
+    alike = candidates @ others.t()  # (C, O)
+    covered = (known @ others.t()).amax(0) if len(known) else torch.full((len(others),), -1.0)
+    allowed = torch.ones(len(candidates), dtype=torch.bool)
+    chosen: list[int] = []
+    while len(chosen) < count and bool(allowed.any()):
+        gain = (alike - covered).clamp(min=0) @ weights * factors
+        best = int(gain.masked_fill(~allowed, -1.0).argmax())
+        chosen.append(best)
+        covered = torch.maximum(covered, alike[best])
+        allowed &= torch.from_numpy(apart[best])
+    return chosen
+
+
+def directions(pool: CellPool, features: Tensor) -> Tensor:
+    """(n, D), of length 1, in the pool's terms: a channel counts by how unusual its value is."""
+    middle, spread = pool.spread
+    return F.normalize(((features - middle) / spread).clamp(-5, 5), dim=1)
+
+
+def worth(opinion: Opinion, points: Mapping[int, int]) -> Values:
+    """(N,) how much there is to learn about cells."""
+    return (_SURE + (1 - _SURE) * doubt(opinion)) * confusion(opinion) * rarity(opinion, points)
 
 
 def doubt(opinion: Opinion) -> Values:
@@ -95,38 +157,29 @@ def rarity(opinion: Opinion, points: Mapping[int, int]) -> Values:
     return (0.5 + 0.5 * scarce[two].amax(1) / scarce.max()).numpy()
 
 
-def unlikeness(pool: CellPool, places: Mapping[str, Sequence[tuple[float, float]]]) -> Values:
+def unlikeness(pool: CellPool, places: PlacesByImage) -> Values:
     """(images,) from 1/2 to 1: how far an image is, by cosine, from the nearest one with a mark."""
     marked = [number for number, key in enumerate(pool.keys) if places.get(key)]
     if not marked or len(pool.keys) < 2:
         return np.ones(len(pool.keys))
     pooled = pool.pooled
-    directions = F.normalize((pooled - pooled.mean(0)) / pooled.std(0).clamp(min=1e-6), dim=1)
-    nearest = (directions @ directions[marked].t()).amax(1)
+    standard = F.normalize((pooled - pooled.mean(0)) / pooled.std(0).clamp(min=1e-6), dim=1)
+    nearest = (standard @ standard[marked].t()).amax(1)
     return (0.5 + 0.25 * (1 - nearest.double())).numpy()
 
 
-def novelty(cells: Tensor, labelled: Tensor, pool: CellPool) -> Values:
-    """(n,) from 1/2 to 1: how far cells (n, D) are from the nearest labelled one, by cosine."""
-    if not len(labelled):
-        return np.ones(len(cells))
-    middle, spread = pool.spread
-    directions, known = (F.normalize((one - middle) / spread, dim=1) for one in (cells, labelled))
-    return (0.5 + 0.25 * (1 - (directions @ known.t()).amax(1).double())).numpy()
+def _apart(pool: CellPool, cells: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """(n, n) whether two cells are in different images, or at least `RADIUS` apart."""
+    images, places = pool.images[cells], pool.places[cells]
+    gaps = np.abs(places[:, None] - places[None]).max(2)
+    return (images[:, None] != images) | (gaps >= RADIUS)
 
 
-def _spots(pool: CellPool, order: NDArray[np.int64], opinion: Opinion | None, count: int) -> list[Spot]:
-    images, places = pool.images[order], pool.places[order]
-    first_of_image = np.zeros(len(order), dtype=bool)
-    first_of_image[np.unique(images, return_index=True)[1]] = True
-    turn = np.concatenate((np.flatnonzero(first_of_image), np.flatnonzero(~first_of_image)))[:count]
-    spots = []
-    for place in turn.tolist():
-        cell, (x, y) = int(order[place]), places[place].tolist()
-        spot = Spot(pool.keys[int(images[place])], x, y, cell=cell)
-        if opinion is not None:
-            best = opinion.probabilities[cell].topk(2)
-            one, other = (opinion.classes[int(k)] for k in best.indices)
-            spot = replace(spot, guess=one, second=other, confidence=float(best.values[0]))
-        spots.append(spot)
-    return spots
+def _spot(pool: CellPool, cell: int, opinion: Opinion | None) -> Spot:
+    x, y = pool.places[cell].tolist()
+    spot = Spot(pool.keys[int(pool.images[cell])], x, y, cell=cell)
+    if opinion is None:
+        return spot
+    best = opinion.probabilities[cell].topk(2)
+    one, other = (opinion.classes[int(k)] for k in best.indices)
+    return replace(spot, guess=one, second=other, confidence=float(best.values[0]))

@@ -21,11 +21,11 @@ from recoseg.label.quick import LabelledCells, QuickLearner
 from recoseg.seeds import numpy_generator, permutation
 from recoseg.types import IGNORE
 
-CLICKS = (10, 20, 50, 100, 200, 300, 400, 500)
+CLICKS = (10, 20, 50, 100, 150, 200, 300, 400, 500)
 """After how many clicks there is a score."""
 
 _CLICKS_PER_UPDATE = 5
-_STEPS_PER_CLICK = 10
+_STEPS_PER_CLICK = 5
 _CELLS_TO_JUDGE = 1_000
 _MOST_CELLS_PER_IMAGE = 200
 

@@ -10,7 +10,16 @@ from recoseg.evaluate.class_relations import Relations
 from recoseg.label.cell_pool import CellPool, spread_cells
 from recoseg.label.features import CellMaps, FrozenFeatures
 from recoseg.label.learner import Learner, Places, agreement
-from recoseg.label.next_clicks import RADIUS, Opinion, Seen, confusion, doubt, next_spots, rarity
+from recoseg.label.next_clicks import (
+    RADIUS,
+    Opinion,
+    Seen,
+    confusion,
+    covering,
+    doubt,
+    next_spots,
+    rarity,
+)
 from recoseg.label.quick import LabelledCells, QuickLearner
 from recoseg.models.encoders import ENCODERS
 
@@ -172,10 +181,28 @@ def test_the_queue_never_asks_for_the_same_spot_again(has_opinion):
     assert 3 < asked <= len(pool.features)
 
 
-def test_several_spots_at_once_are_in_several_images():
-    pool = pool_of(4)
-    spots = next_spots(pool, Seen({}, torch.zeros(0, 8), {}), opinion_of(pool), count=4)
-    assert sorted(spot.image for spot in spots) == ["0", "1", "2", "3"]
+def test_several_spots_at_once_are_apart():
+    pool = pool_of(2)
+    spots = next_spots(pool, Seen({}, torch.zeros(0, 8), {}), opinion_of(pool), count=10)
+    assert len(spots) == 10
+    for number, one in enumerate(spots):
+        for other in spots[:number]:
+            assert one.image != other.image or max(abs(one.x - other.x), abs(one.y - other.y)) >= RADIUS
+
+
+def test_a_click_is_worth_what_it_tells_of_others_that_are_not_known_yet():
+    # Three looks: a common one, one half as common, and one of which a cell is known already.
+    common, other, known = torch.eye(3)
+    others = torch.stack([common] * 4 + [other] * 2 + [known] * 9)
+    candidates, all_apart = torch.stack([known, other, common]), np.ones((3, 3), dtype=bool)
+    plain = {"weights": torch.ones(15), "factors": torch.ones(3)}
+    assert covering(candidates, others, known[None], **plain, apart=all_apart, count=2) == [2, 1]
+    doubted = plain | {"weights": torch.tensor([0.2] * 4 + [1.0] * 2 + [1.0] * 9)}
+    assert covering(candidates, others, known[None], **doubted, apart=all_apart, count=1) == [1]
+    elsewhere = plain | {"factors": torch.tensor([1.0, 1.0, 0.4])}
+    assert covering(candidates, others, known[None], **elsewhere, apart=all_apart, count=1) == [1]
+    not_both = np.array([[False, True, True], [True, False, False], [True, False, False]])
+    assert covering(candidates, others, known[None], **plain, apart=not_both, count=3) == [2, 0]
 
 
 def test_a_cell_is_worth_more_where_the_margin_is_small_and_classes_are_alike_and_rare():
