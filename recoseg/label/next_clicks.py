@@ -3,8 +3,8 @@
 A click tells of what looks like it: its value is how much nearer, by cosine of features, other cells come
 to a labelled one (coverage: diversity and typicality in one). Cells count more where the teacher wavers
 between two classes, more if the relation graph says that these are alike, and more if few points of them are
-known; and a click counts more in an image unlike those with marks. Doubt alone asks for contours and odd things, and needs
-about as many clicks as chance does.
+known; and a click counts more in an image unlike those with marks. Doubt alone asks for contours and odd
+things, and needs about as many clicks as chance does.
 """
 
 from __future__ import annotations
