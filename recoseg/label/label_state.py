@@ -17,7 +17,7 @@ LABELS = ("mark", "accept", "import")
 """Types of records that change labels of their image."""
 
 CLASSES = ("add_class", "change_class", "delete_class")
-_NO_STEP = ("undo", "redo", "import", "skip")
+_NO_STEP = ("undo", "redo", "import")
 
 
 @dataclass(frozen=True)

@@ -46,12 +46,15 @@ class Labelling:
         self.listeners: set[Callable[[Event], None]] = set()
         self.predictions: OrderedDict[str, MapPrediction] = OrderedDict()
         self._learner_status: Plain = _waiting(len(folder.images))
+        self._answered = threading.Condition()
+        self._awaited: set[str] = set()
+        self._answers: dict[str, MapPrediction | None] = {}  # of those
         self._shares: dict[int, float] = {}
         self._spots: list[Spot] = []
         self._handed_out: dict[str, tuple[str, float]] = {}  # cell -> client and time
         self._lock = threading.Lock()
         self._told: dict[str, int] = {}  # image -> change of its labels that the learner knows
-        self._told_skips: dict[str, int] = {}
+        self._told_skips: dict[str, list[tuple[int, int]]] = {}
         self._clicks: list[Record] = []
         self._wake, self._wake_writer, self._ending = threading.Event(), threading.Event(), False
         self._classes_event: Plain = {}
@@ -69,6 +72,8 @@ class Labelling:
 
     def close(self) -> None:
         self._ending = True
+        with self._answered:
+            self._answered.notify_all()
         for wake, thread in zip((self._wake, self._wake_writer), self._threads, strict=True):
             wake.set()
             thread.join()
@@ -153,12 +158,13 @@ class Labelling:
             if self._told.get(key) != change:
                 self._told[key] = change
                 self.learner.send("labels", image=key, places=self._places(key))
-        for key, numbers in list(self.folder.state.skipped.items()):
-            if self._told_skips.get(key) != len(numbers) and key in self.folder.images:
-                self._told_skips[key] = len(numbers)
+        for key in list(self.folder.state.skipped):
+            skips = self.folder.state.skips(key)
+            if self._told_skips.get(key) != skips and key in self.folder.images:
+                self._told_skips[key] = skips
                 width, height = self.folder.size(key)
-                skips = [((x + 0.5) / width, (y + 0.5) / height) for x, y in self.folder.state.skips(key)]
-                self.learner.send("skips", image=key, places=skips)
+                places = [((x + 0.5) / width, (y + 0.5) / height) for x, y in skips]
+                self.learner.send("skips", image=key, places=places)
 
     def _places(self, key: str) -> Places:
         box, (width, height) = self.folder.labelled_box(key), self.folder.size(key)
@@ -188,13 +194,34 @@ class Labelling:
         elif kind == "spots":
             self._spots = data["spots"]
         elif kind == "prediction":
-            self._take_prediction(data["image"], data["prediction"])
+            with self._answered:
+                if data["image"] in self._awaited:
+                    self._answers[data["image"]] = data["prediction"]
+                self._answered.notify_all()
+            if data["prediction"] is not None:
+                self._take_prediction(data["image"], data["prediction"])
         elif kind == "judged":
             self.training.judged(data)
         elif kind in ("failed", "ended") and not self._ending and self._learner_status["phase"] != "failed":
             message = data.get("message", "the learner ended; start recoseg label again")
             self._learner_status = self._learner_status | {"phase": "failed", "message": message}
             self.tell("learner", self._learner_status)
+            with self._answered:
+                self._answered.notify_all()
+
+    def predicted(self, image: str) -> MapPrediction | None:
+        """The prediction of any image as things are now, waited for; None where there is none."""
+        if self.learner is None or self._learner_status["phase"] == "failed":
+            return self.predictions.get(image)
+        with self._answered:
+            self._awaited.add(image)
+            self.learner.send("predict", image=image)
+            self._answered.wait_for(lambda: image in self._answers or self._is_over())
+            self._awaited.discard(image)
+            return self._answers.pop(image, None)
+
+    def _is_over(self) -> bool:
+        return self._ending or self._learner_status["phase"] == "failed"
 
     def _take_prediction(self, image: str, prediction: MapPrediction) -> None:
         self.predictions[image] = prediction
@@ -273,6 +300,7 @@ class Labelling:
     def next_spots(self, client: str, count: int) -> list[Plain]:
         """The learner's, without those that were marked since or that somebody else is looking at."""
         now = time.monotonic()
+        self._handed_out = {name: held for name, held in self._handed_out.items() if held[0] != client}
         found: list[Plain] = []
         for spot in self._spots:
             name = f"{spot.image}\0{spot.cell}"

@@ -85,6 +85,7 @@ class Learner:
         self._begun = 0.0  # when these began
         self._unasked = False  # whether the pool is to be looked at again
         self._viewed: OrderedDict[str, int] = OrderedDict()  # key -> version of the prediction that was told
+        self._wanted: list[str] = []  # whose predictions somebody waits for
         self._unreadable: set[str] = set()
         keys = list(images)
         order = permutation(len(keys), 0, "images in advance")[:_MOST_IN_ADVANCE]
@@ -109,6 +110,8 @@ class Learner:
             self._viewed.move_to_end(data["image"])
             while len(self._viewed) > 8:
                 self._viewed.popitem(last=False)
+        elif kind == "predict":
+            self._wanted.append(data["image"])
         elif kind == "full":
             self._take_full(data["run"], data["classes"], judge=data["judge"])
 
@@ -142,6 +145,8 @@ class Learner:
             key = next(k for k, v in reversed(self._viewed.items()) if v != self.version)
             self._viewed[key] = self.version
             self._tell_prediction(key)
+        elif self._wanted:
+            self._tell_prediction(self._wanted.pop(0))
         elif self._unasked:
             self._ask()
         elif self.quick.is_ready and self._calm < _CALM_STEPS and self._cells:
@@ -228,9 +233,9 @@ class Learner:
     # Predictions
 
     def _tell_prediction(self, key: str) -> None:
-        maps = self._maps(key)
-        if maps is not None:
-            self.tell("prediction", {"image": key, "prediction": self._predicted(key, maps)})
+        maps = self._maps(key) if self._can_predict else None
+        prediction = None if maps is None else self._predicted(key, maps)
+        self.tell("prediction", {"image": key, "prediction": prediction})
 
     def _predicted(self, key: str, maps: CellMaps) -> MapPrediction:
         if self.full is not None:

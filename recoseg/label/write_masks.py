@@ -24,7 +24,7 @@ _OPACITY = 0.5
 
 
 def write_masks(labelling: Labelling, what: object, of: object) -> dict[str, Any]:
-    """Below `export/` of the folder; of predictions, those that were looked at in this session."""
+    """Below `export/` of the folder, of all images that have some."""
     if isinstance(what, list) and "coco" in what:
         raise NotNowError("COCO files are not written here yet: choose other files")
     if not isinstance(what, list) or not what or not set(map(str, what)) <= set(KINDS):
@@ -32,7 +32,7 @@ def write_masks(labelling: Labelling, what: object, of: object) -> dict[str, Any
     if of not in SOURCES:
         raise UserError(f"of: needs one of {', '.join(SOURCES)}")
     folder = labelling.folder
-    keys = folder.labelled() if of == "labels" else list(labelling.predictions)
+    keys = folder.labelled() if of == "labels" else list(folder.images)
     table = folder.index_table()
     palette = [one.colour for one in folder.state.classes()]
     num_files = 0
@@ -40,7 +40,10 @@ def write_masks(labelling: Labelling, what: object, of: object) -> dict[str, Any
         if of == "labels":
             indices = folder.class_indices(key)
         else:
-            indices = table[labelling.predictions[key].mask(folder.size(key))]
+            prediction = labelling.predicted(key)
+            if prediction is None:
+                continue
+            indices = table[prediction.mask(folder.size(key))]
         if (indices == IGNORE).all():
             continue
         for kind in dict.fromkeys(map(str, what)):

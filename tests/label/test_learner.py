@@ -232,3 +232,14 @@ def test_learning_is_the_same_again_with_the_same_seed():
         quick.learn(LabelledCells(features, classes), features, steps=5)
         results.append(quick.probabilities(features))
     torch.testing.assert_close(results[0], results[1], rtol=0, atol=0)
+
+
+def test_the_prediction_of_any_image_is_told_when_it_is_asked_for(learner):
+    learner, told = learner
+    learner.hear("predict", {"image": "5"})
+    run(learner)
+    assert told["prediction"] == {"image": "5", "prediction": None}
+    learner.hear("labels", {"image": "0", "places": places((0.1, 0.5, 4), (0.9, 0.5, 7))})
+    learner.hear("predict", {"image": "5"})
+    run(learner)
+    assert told["prediction"]["prediction"].source == "quick"

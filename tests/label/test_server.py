@@ -14,6 +14,7 @@ from PIL import Image
 from recoseg.label.guard import MOST_BYTES
 from recoseg.label.map_prediction import MapPrediction
 from recoseg.label.marks import VOID
+from recoseg.label.next_clicks import Spot
 from recoseg.types import IGNORE
 
 
@@ -323,3 +324,39 @@ def test_a_void_mark_has_a_value_of_its_own(served, image_folder):
     tile = pixels_of(server.get("/api/tile/labels", key="a", level=0, x=0, y=0))
     assert tile[2, 2].tolist() == [VOID, 1, 0]
     assert server.get("/api/state").json()["void"] == {"marks": 1, "pixels": 1}
+
+
+def test_a_spot_is_held_for_its_client_until_somebody_marks_or_skips_it(served, image_folder):
+    server = served(image_folder({"a": (100, 100)}), "leaf", "soil")
+    assert server.get("/api/next", client="one").json() == {"spots": []}
+    places = ((0.1, 0.1), (0.5, 0.5), (0.9, 0.9))
+    server.labelling._spots = [
+        Spot("a", x, y, guess=0, second=1, confidence=0.5, cell=number)
+        for number, (x, y) in enumerate(places)
+    ]
+
+    def next_place(client: str) -> tuple[int, int]:
+        (spot,) = server.get("/api/next", client=client).json()["spots"]
+        assert spot["why"] == "leaf or soil?"
+        return spot["x"], spot["y"]
+
+    assert next_place("one") == next_place("one") == (10, 10)
+    assert next_place("two") == (50, 50)
+    server.do(click("a", 0, 12, 9))  # near enough to the first
+    assert next_place("one") == (90, 90)
+    server.do({"type": "skip", "image": "a", "at": [[50, 50]]})
+    assert server.get("/api/next", client="two").json() == {"spots": []}
+    server.do({"type": "undo"}, {"type": "undo"})
+    assert next_place("two") == (10, 10)
+    assert next_place("one") == (50, 50)
+
+
+def test_predictions_of_all_images_are_written_where_there_are_some(served, image_folder):
+    root = image_folder({"a": (4, 4), "b": (4, 4)})
+    server = served(root, "leaf", "soil")
+    body = {"what": ["index"], "of": "prediction"}
+    assert server.client.post("/api/export", json=body).status_code == 409
+    sure = np.stack((np.zeros((2, 2)), np.ones((2, 2)))).astype(np.float16)
+    server.labelling.predictions["b"] = MapPrediction(sure, np.array([0, 1], np.uint8), 1, "quick")
+    assert server.client.post("/api/export", json=body).json()["files"] == 1
+    assert (np.array(Image.open(root / "export/prediction/index/b.png")) == 1).all()
