@@ -257,7 +257,7 @@ class Labelling:
                     "colour": list(one.colour),
                     "marks": marks.get(one.id, 0),
                     "pixels": pixels.get(one.id, 0),
-                    "share": self._shares.get(one.id) if self._shares else None,
+                    "share": self._share(one.id),
                 }
                 for one in classes
             ],
@@ -266,14 +266,19 @@ class Labelling:
             "redo": public(redo, state) if redo else None,
         }
 
+    def _share(self, one: int) -> float | None:
+        return self._shares.get(one, 0.0) if self._shares else None
+
     def state(self) -> Plain:
         counted = self._classes_event
         if counted.get("version") != self.folder.state.version:
             counted = self._counted()
+        classes = [one | {"share": self._share(one["id"])} for one in counted["classes"]]  # as it is by now
         return {
             "folder": self.folder.root.resolve().name,
             "total": len(self.folder.images),
             **counted,
+            "classes": classes,
             "learner": self._learner_status,
             "training": self.training.as_plain(),
         }

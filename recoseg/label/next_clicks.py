@@ -172,7 +172,8 @@ def _apart(pool: CellPool, cells: NDArray[np.int64]) -> NDArray[np.bool_]:
     """(n, n) whether two cells are in different images, or at least `RADIUS` apart."""
     images, places = pool.images[cells], pool.places[cells]
     gaps = np.abs(places[:, None] - places[None]).max(2)
-    return (images[:, None] != images) | (gaps >= RADIUS)
+    apart: NDArray[np.bool_] = (images[:, None] != images) | (gaps >= RADIUS)
+    return apart
 
 
 def _spot(pool: CellPool, cell: int, opinion: Opinion | None) -> Spot:
