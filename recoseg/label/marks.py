@@ -83,8 +83,10 @@ class Painted:
         """With labels of these classes alone, and void."""
         keep = np.zeros(256, dtype=bool)
         keep[[*classes, VOID]] = True
-        kept = keep[self.ids]
-        return Painted(np.where(kept, self.ids, np.uint8(IGNORE)), np.where(kept, self.kinds, np.uint8(NONE)))
+        gone = ~keep[self.ids] & (self.ids != IGNORE)
+        copy = Painted(self.ids.copy(), self.kinds.copy())
+        copy.ids[gone], copy.kinds[gone] = IGNORE, NONE
+        return copy
 
     @property
     def origins(self) -> Bytes:

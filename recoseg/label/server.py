@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 from recoseg.errors import UserError
 from recoseg.label.actions import MOST_ACTIONS, NotNowError, checked_client
 from recoseg.label.labelling import MOST_MISSED, Event, Labelling, public
-from recoseg.label.tiles import Pyramids, label_tile, thumbnail, tile_box
+from recoseg.label.tiles import Pyramids, label_tile, thumbnail
 from recoseg.label.write_masks import write_masks
 
 PAGE = Path(__file__).with_name("page")
@@ -145,9 +145,8 @@ def _add_tiles(app: FastAPI, labelling: Labelling) -> None:
     @app.get("/api/tile/labels")
     def labels(key: str, level: int, x: int, y: int, v: int | None = None) -> Response:
         _path(labelling, key)
-        box = tile_box(folder.size(key), level, x, y)
         headers = _FOR_EVER if v == folder.state.last_change(key) else _NEVER  # before they are read
-        return Response(label_tile(folder.labels(key, box), level), media_type="image/png", headers=headers)
+        return Response(label_tile(folder, key, level, x, y), media_type="image/png", headers=headers)
 
     @app.get("/api/tile/prediction")
     def prediction(key: str, level: int, x: int, y: int, v: int | None = None) -> Response:

@@ -12,7 +12,7 @@ from rich.table import Table
 from recoseg.figures.line_charts import ScoreChart, draw_score_curves, mean_line
 from recoseg.figures.sheet import Heading
 from recoseg.records import Count, Share, read_records
-from recoseg.text import DASH, percent
+from recoseg.text import hundredths
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,25 @@ def grouped(trials: Sequence[Trial]) -> dict[str, dict[str, list[Trial]]]:
 
 def as_table(trials: Sequence[Trial], clicks: Sequence[int]) -> Table:
     """Means over seeds."""
-    table = Table("data", "strategy", "seeds", *map(str, clicks), title="mean IoU after so many clicks")
+    table = Table("data", "strategy", "seeds", *map(str, clicks), title="mean IoU (%) after so many clicks")
     for data, strategies in grouped(trials).items():
         for strategy, seeds in strategies.items():
             means = dict(mean_line([trial.points for trial in seeds]))
-            cells = [percent(means[count]) if count in means else DASH for count in clicks]
+            cells = [hundredths(means.get(count)) for count in clicks]
             table.add_row(data, strategy, str(len(seeds)), *cells)
     return table
+
+
+def as_markdown(trials: Sequence[Trial]) -> str:
+    """The same table for a page, with all numbers of clicks that there are."""
+    clicks = sorted({count for trial in trials for count in trial.clicks})
+    lines = [f"| data | clicks | {' | '.join(map(str, clicks))} |", f"|---|---|{'---:|' * len(clicks)}"]
+    for data, strategies in grouped(trials).items():
+        for strategy, seeds in strategies.items():
+            means = dict(mean_line([trial.points for trial in seeds]))
+            cells = [hundredths(means.get(count)) for count in clicks]
+            lines.append(f"| {data} | {strategy} | {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def draw_trials(path: Path, trials: Sequence[Trial]) -> None:

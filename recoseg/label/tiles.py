@@ -15,8 +15,8 @@ from PIL import Image
 from recoseg.data.image_files import read_rgb
 from recoseg.errors import UserError
 from recoseg.files import write_whole
-from recoseg.label.label_folder import png_of
-from recoseg.label.marks import NONE, Box, Bytes, Painted
+from recoseg.label.label_folder import LabelFolder, png_of
+from recoseg.label.marks import Box
 from recoseg.types import IGNORE
 
 TILE = 512
@@ -104,26 +104,39 @@ def tile_box(size: tuple[int, int], level: int, x: int, y: int) -> Box:
     return left, top, min(left + side, width), min(top + side, height)
 
 
-def label_tile(labels: Painted, level: int) -> bytes:
-    """A PNG of the labels of a tile's box: red is the class id, green where it is from."""
-    ids, origins = labels.ids, labels.origins
-    for _ in range(level):
-        ids, origins = _halved_labels(ids, origins)
-    return png_of(np.stack((ids, origins, np.zeros_like(ids)), axis=2))
+def label_tile(folder: LabelFolder, key: str, level: int, x: int, y: int) -> bytes:
+    """A PNG: red is the class id, green where it is from. Only the part that has labels is looked at."""
+    left, top, right, bottom = tile_box(folder.size(key), level, x, y)
+    unit = 1 << level
+    tile = np.zeros((-(-(bottom - top) // unit), -(-(right - left) // unit), 3), dtype=np.uint8)
+    tile[..., 0] = IGNORE
+    reach = folder.labelled_box(key)
+    box = (
+        max(left, reach[0] // unit * unit),
+        max(top, reach[1] // unit * unit),
+        min(right, -(-reach[2] // unit) * unit),
+        min(bottom, -(-reach[3] // unit) * unit),
+    )
+    if box[0] < box[2] and box[1] < box[3]:
+        labels = folder.labels(key, box)
+        both = labels.ids | labels.origins.astype(np.uint16) << 8
+        for _ in range(level):
+            both = _halved_labels(both)
+        row, column = (box[1] - top) // unit, (box[0] - left) // unit
+        part = tile[row : row + both.shape[0], column : column + both.shape[1]]
+        part[..., 0], part[..., 1] = both & 0xFF, both >> 8
+    return png_of(tile)
 
 
-def _halved_labels(ids: Bytes, origins: Bytes) -> tuple[Bytes, Bytes]:
+def _halved_labels(both: NDArray[np.uint16]) -> NDArray[np.uint16]:
     """Of four pixels the first that has a label, so that no point gets lost."""
-    height, width = ids.shape
-    pad = ((0, height % 2), (0, width % 2))
-    ids = np.pad(ids, pad, constant_values=IGNORE)
-    origins = np.pad(origins, pad, constant_values=NONE)
-    chosen, from_where = ids[::2, ::2].copy(), origins[::2, ::2].copy()
-    for row, column in ((0, 1), (1, 0), (1, 1)):
-        other = ids[row::2, column::2]
-        better = (chosen == IGNORE) & (other != IGNORE)
-        chosen[better], from_where[better] = other[better], origins[row::2, column::2][better]
-    return chosen, from_where
+    height, width = both.shape
+    both = np.pad(both, ((0, height % 2), (0, width % 2)), constant_values=IGNORE)
+    result = both[1::2, 1::2]
+    for row, column in ((1, 0), (0, 1), (0, 0)):
+        part = both[row::2, column::2]
+        result = np.where(part == IGNORE, result, part)
+    return result
 
 
 def thumbnail(path: Path, folder: Path) -> bytes:
