@@ -49,6 +49,7 @@ LONG = (
     "cli/test_picture.py", "cli/test_train.py", "cli/test_semi_supervised.py",
     "losses/test_contrast_sampling.py", "models/test_representation_for_any_network.py",
     "train/test_gradients.py", "cli/test_engine_settings.py", "experiments/plan/test_cells.py",
+    "label/test_full_training.py", "label/test_label_command.py",
 )  # fmt: skip
 """Files that begin first, the longest before the others, so that no process is left with one in the end."""
 

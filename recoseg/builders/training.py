@@ -102,7 +102,7 @@ def build_batches(
             raise UserError(f"train.unlabelled_per_step has no effect with method {config.method.name}")
         return StepBatches(**shared)
     plain = RandomCrop(size=crop.size, scale=(1.0, 1.0), flip=0.0, sparse=crop.sparse)
-    others = _unlabelled_keys(split, keys, config.method.name)
+    others = _unlabelled_keys(split, keys, config.method.name, partial=crop.sparse)
     batches = StepBatches(
         **shared,
         unlabelled=Crops(
@@ -130,9 +130,9 @@ def require_room(config: RunConfig, *, needs_unlabelled: bool) -> None:
         )
 
 
-def _unlabelled_keys(split: LabelSplit, labelled: list[str], method: str) -> list[str]:
+def _unlabelled_keys(split: LabelSplit, labelled: list[str], method: str, *, partial: bool) -> list[str]:
     """Images without labels; with partial labels also those that have some: most of their pixels do not."""
-    keys = [*split.unlabelled, *(labelled if split.pixels is not None else ())]
+    keys = [*split.unlabelled, *(labelled if partial else ())]
     if not keys:
         raise UserError(
             f"method {method} learns from unlabelled images too, and this split has none: all "

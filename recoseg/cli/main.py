@@ -35,6 +35,7 @@ COMMANDS = {
     "export-labels": "recoseg.cli.export_labels",
     "prepare": "recoseg.cli.prepare",
     "split": "recoseg.cli.split",
+    "label": "recoseg.cli.label",
     "describe": "recoseg.cli.describe",
     "methods": "recoseg.cli.list_methods",
     "experiments": "recoseg.cli.experiments",

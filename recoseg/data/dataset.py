@@ -46,6 +46,7 @@ class Dataset(ABC):
     min_classes: int = 1  # that an image must show to be drawn by the paper's rule
     paper_size: tuple[int, int] | None = None  # (height, width) in the paper; None where images keep theirs
     partitions: tuple[Partition, ...] = ()
+    partial: bool = False  # whether labels are a few marks in an image, rather than whole masks
 
     @abstractmethod
     def keys(self, subset: str) -> Sequence[str]:

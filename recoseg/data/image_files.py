@@ -139,6 +139,12 @@ def stored_size(path: Path) -> tuple[tuple[int, int], int]:
 _EXIF_MARKS = (b"eXIf", b"Raw profile type", b"Orientation")
 
 
+def upright_size(path: Path) -> tuple[int, int]:
+    """(width, height) of what `read_image` would give, by the file's header; a `FileError` as above."""
+    (height, width), orientation = stored_size(path)
+    return (height, width) if orientation >= 5 else (width, height)
+
+
 def _recognised(path: Path) -> Image.Image:
     """The file by its header alone; nothing but files is ever opened."""
     if not is_text(str(path)):

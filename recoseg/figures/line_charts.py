@@ -149,7 +149,12 @@ class ScoreChart:
 
 
 def draw_score_curves(
-    path: Path, methods: Sequence[str], charts: Sequence[ScoreChart], *, heading: Heading
+    path: Path,
+    methods: Sequence[str],
+    charts: Sequence[ScoreChart],
+    *,
+    heading: Heading,
+    across: str = "iteration",
 ) -> None:
     """Charts side by side: means in full colour, and a pale line for each seed."""
     columns = min(_MOST_SCORE_COLUMNS, len(charts))
@@ -172,7 +177,7 @@ def draw_score_curves(
             )
             draw_methods(axes, chart)
             _dress(axes, chart.title, last, percent=True)
-            axes.set_xlabel("iteration", fontsize=8, color=MUTED, labelpad=2)
+            axes.set_xlabel(across, fontsize=8, color=MUTED, labelpad=2)
 
 
 def draw_methods(axes: Axes, chart: ScoreChart) -> None:

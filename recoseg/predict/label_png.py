@@ -1,4 +1,4 @@
-"""PNG files of labels and grey values, written band by band.
+"""PNG files of labels, grey values and several values a pixel, written band by band.
 
 Pillow's writer keeps Python's lock while it compresses, so that a network in another thread would wait for it
 at every layer; zlib does not (benchmarks/own_pieces.py measures both).
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 BAND_BYTES = 2**22
-_PALETTE, _GREY = 3, 0
+_PALETTE, _RGB, _GREY = 3, 2, 0
 
 Pixels = NDArray[np.uint8] | NDArray[np.uint16]
 
@@ -23,9 +23,9 @@ Pixels = NDArray[np.uint8] | NDArray[np.uint16]
 def write_png(
     file: BinaryIO, pixels: Pixels, *, palette: Sequence[tuple[int, int, int]] | None = None
 ) -> None:
-    """(H, W) as a grey PNG of 8 or 16 bits; with a `palette`, 8-bit indices into it."""
-    height, width = pixels.shape
-    kind = _GREY if palette is None else _PALETTE
+    """(H, W) as a grey PNG of 8 or 16 bits; with a `palette`, 8-bit indices into it. (H, W, 3) as RGB."""
+    height, width = pixels.shape[:2]
+    kind = _RGB if pixels.ndim == 3 else _GREY if palette is None else _PALETTE
     file.write(b"\x89PNG\r\n\x1a\n")
     _write_chunk(file, b"IHDR", struct.pack(">IIBBBBB", width, height, 8 * pixels.itemsize, kind, 0, 0, 0))
     if palette is not None:
@@ -38,6 +38,7 @@ def write_png(
 def _compressed(pixels: Pixels) -> Iterator[bytes]:
     """The rows, each behind a byte that says "not filtered", high bytes first; in parts of one stream."""
     packer = zlib.compressobj(level=3)
+    pixels = pixels.reshape(len(pixels), -1)
     step = max(1, BAND_BYTES // (pixels.shape[1] * pixels.itemsize))
     for top in range(0, len(pixels), step):
         band = pixels[top : top + step]

@@ -212,7 +212,8 @@ def build_trainer(
     to_validate = val_keys(dataset)
     selection = build_selection(train, cached, to_validate, visible, split)
     held_back = list(selection.keys) if selection and selection.dataset is visible else []
-    weak_view = build_weak_view(config.augment, sparse=split.pixels is not None, class_weights=weights)
+    sparse = split.pixels is not None or dataset.partial
+    weak_view = build_weak_view(config.augment, sparse=sparse, class_weights=weights)
     batches = build_batches(config, visible, split, method, weak_view.crop, held_back)
     return Trainer(
         method=method,

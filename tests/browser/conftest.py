@@ -9,14 +9,16 @@ import os
 import select
 import shutil
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from PIL import Image
 
 from recoseg.colours import distinct_colours
 from recoseg.evaluate.class_relations import Relations
@@ -25,10 +27,12 @@ from recoseg.evaluate.scores_file import scores_as_plain
 from recoseg.evaluate.survey import Survey
 from recoseg.report.page import write_page
 from recoseg.report.run_view import Picture, RunView
-from recoseg.types import ClassInfo
+from recoseg.types import IGNORE, ClassInfo
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 KEYS = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Enter": 13, "Tab": 9, " ": 32}
+KEYS |= {"Escape": 27, "Delete": 46, "Backspace": 8, "PageUp": 33, "PageDown": 34, "Home": 36, "End": 35}
+MODIFIERS = {"": 0, "control": 2, "shift": 8, "control shift": 10}
 
 
 class Chromium:
@@ -114,7 +118,7 @@ class Tab:
     """A page that is open, and what a person can do with it."""
 
     def __init__(self, chromium: Chromium) -> None:
-        self.chromium = chromium
+        self.chromium, self.closed = chromium, False
         self.target = chromium.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = chromium.call("Target.attachToTarget", targetId=self.target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -128,12 +132,20 @@ class Tab:
         mine = (event for event in self.chromium.events if event.get("sessionId") == self.session)
         return [event["params"] for event in mine if event["method"] == method]
 
-    def open(self, page: Path, *, width: int = 1200, height: int = 900, dark: bool = False) -> Tab:
+    def open(self, page: Path | str, *, width: int = 1200, height: int = 900, dark: bool = False) -> Tab:
+        """A file, or the address of a server."""
         self.resize(width, height)
         features = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.call("Emulation.setEmulatedMedia", features=features)
-        self.call("Page.navigate", url=page.resolve().as_uri())
-        while not self.events("Page.loadEventFired"):
+        return self._load("Page.navigate", url=page if isinstance(page, str) else page.resolve().as_uri())
+
+    def reload(self) -> Tab:
+        return self._load("Page.reload")
+
+    def _load(self, method: str, **params: Any) -> Tab:
+        before = len(self.events("Page.loadEventFired"))
+        self.call(method, **params)
+        while len(self.events("Page.loadEventFired")) == before:
             self.chromium.events.append(self.chromium.read())
         return self
 
@@ -152,10 +164,25 @@ class Tab:
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
-    def press(self, key: str) -> None:
+    def until(self, condition: str, *, seconds: float = 20) -> Any:
+        """The value of an expression as soon as it is true; looks at every frame."""
+        return self.run(
+            f"""new Promise((done, failed) => {{
+              const end = performance.now() + {1000 * seconds};
+              const look = () => {{
+                const value = {condition};
+                if (value) done(value);
+                else if (performance.now() > end) failed(new Error("never: " + {json.dumps(condition)}));
+                else setTimeout(look, 10);
+              }};
+              look();
+            }})"""
+        )
+
+    def press(self, key: str, modifiers: str = "") -> None:
         code = KEYS.get(key, ord(key[0].upper()))
-        text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
-        shared = {"key": key, "windowsVirtualKeyCode": code}
+        text = {"Enter": "\r"}.get(key, key if len(key) == 1 and "control" not in modifiers else "")
+        shared = {"key": key, "windowsVirtualKeyCode": code, "modifiers": MODIFIERS[modifiers]}
         self.call("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", text=text, **shared)
         self.call("Input.dispatchKeyEvent", type="keyUp", **shared)
 
@@ -175,9 +202,16 @@ class Tab:
         return x, y
 
     def click(self, selector: str) -> None:
-        x, y = self.point(selector)
-        for kind in ("mousePressed", "mouseReleased"):
-            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+        self.drag([self.point(selector)])
+
+    def drag(self, places: list[tuple[float, float]], *, button: str = "left", modifiers: str = "") -> None:
+        """Presses a button of the mouse at the first place, moves through the others, and lets go there."""
+        shared = {"button": button, "clickCount": 1, "modifiers": MODIFIERS[modifiers]}
+        for index, (x, y) in enumerate(places):
+            kind = "mouseMoved" if index else "mousePressed"
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **shared)
+        x, y = places[-1]
+        self.call("Input.dispatchMouseEvent", type="mouseReleased", x=x, y=y, **shared)
 
     def screenshot(self, path: Path) -> None:
         """The whole page, as long as it is."""
@@ -190,6 +224,7 @@ class Tab:
         return base64.b64decode(self.call("Page.printToPDF", printBackground=True)["data"])
 
     def close(self) -> None:
+        self.closed = True
         self.chromium.call("Target.closeTarget", targetId=self.target)
 
 
@@ -236,6 +271,152 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for name, shown in runs.items():
         write_page(folder / f"{name}.html", shown, title=name.replace("_", " "))
     return {name: folder / f"{name}.html" for name in runs}
+
+
+class LabelServer:
+    """`recoseg label` on a folder, in a thread and without a learner: a test may play its part."""
+
+    def __init__(self, root: Path, classes: tuple[str, ...]) -> None:
+        self.root, self.classes, self.port = root, classes, 0
+        self.token = "a-token-for-tests-only"
+        self.start()
+
+    def start(self) -> None:
+        """At the same address as before."""
+        import uvicorn
+
+        from recoseg.label.guard import Guard
+        from recoseg.label.label_folder import LabelFolder
+        from recoseg.label.labelling import Labelling
+        from recoseg.label.serve import bound_socket
+        from recoseg.label.server import application
+
+        folder = LabelFolder(self.root)
+        folder.add_classes(self.classes)
+        self.labelling = Labelling(folder, learns=False)
+        socket = bound_socket("127.0.0.1", self.port, usual=0)
+        self.port = socket.getsockname()[1]
+        app = Guard(application(self.labelling), token=self.token, port=self.port)
+        config = uvicorn.Config(app, log_level="error", lifespan="off", timeout_graceful_shutdown=0)
+        self.server = uvicorn.Server(config)
+        self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [socket]})
+        self.thread.start()
+
+    def stop(self) -> None:
+        if self.thread.is_alive():
+            self.server.should_exit = True
+            self.thread.join()
+            self.labelling.close()
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}/?token={self.token}"
+
+    def colour(self, name: str) -> tuple[int, int, int]:
+        (found,) = [one.colour for one in self.labelling.folder.state.classes() if one.name == name]
+        return found
+
+    def labels(self, key: str = "0") -> dict[tuple[int, int], int]:
+        """Ids of labelled pixels by x and y."""
+        ids = self.labelling.folder.labels(key).ids
+        return {(int(x), int(y)): int(ids[y, x]) for y, x in zip(*(ids != IGNORE).nonzero(), strict=True)}
+
+    def records(self) -> list[dict[str, Any]]:
+        """What people did."""
+        lines = (self.root / "label_journal.jsonl").read_text().splitlines()
+        return [record for record in map(json.loads, lines) if record["client"] != "recoseg"]
+
+
+class LabelTab(Tab):
+    """The page of `recoseg label`, and what a person does and sees there. Places are pixels of the image."""
+
+    READY = "document.getElementById('stage')?.dataset.view"
+    STATE = "document.getElementById('saved').dataset.state"
+    SAVED = f"{STATE} == 'saved'"
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        """Where the middle of a pixel is in the window."""
+        scale, left, top = map(float, self.run(self.READY).split())
+        box = self.run("(({x, y}) => [x, y])(document.getElementById('stage').getBoundingClientRect())")
+        return box[0] + left + (x + 0.5) * scale, box[1] + top + (y + 0.5) * scale
+
+    def mark(self, *places: tuple[float, float], **how: str) -> None:
+        """A click, or a drag through several places."""
+        self.drag([self.at(*place) for place in places], **how)
+
+    @staticmethod
+    def seen(x: float, y: float, layer: str = "labels") -> str:
+        """An expression: red, green, blue and alpha of a layer in the middle of a pixel."""
+        return f"""((stage) => {{
+            const [scale, left, top] = stage.dataset.view.split(" ").map(Number);
+            const context = stage.querySelector("canvas[data-layer={layer}]").getContext("2d");
+            return [...context.getImageData(left + ({x} + .5) * scale, top + ({y} + .5) * scale, 1, 1).data];
+        }})(document.getElementById("stage"))"""
+
+    @classmethod
+    def has(cls, colour: Sequence[int], x: float, y: float, layer: str = "labels") -> str:
+        """An expression: whether it is of that colour, and nothing shines through."""
+        return f"String({cls.seen(x, y, layer)}) == '{','.join(map(str, colour))},255'"
+
+
+@pytest.fixture
+def label_tab(chromium: Chromium) -> Iterator[Callable[..., LabelTab]]:
+    """`label_tab(address)`, when it shows its first image."""
+    tabs: list[LabelTab] = []
+
+    def open_one(address: str, **settings: Any) -> LabelTab:
+        tabs.append(LabelTab(chromium))
+        tabs[-1].open(address, **settings).until(LabelTab.READY)
+        return tabs[-1]
+
+    yield open_one
+    for tab in tabs:
+        if not tab.closed:
+            tab.close()
+
+
+@pytest.fixture
+def label_page(
+    label_server: Callable[..., LabelServer], label_tab: Callable[..., LabelTab]
+) -> Callable[..., tuple[LabelServer, LabelTab]]:
+    """`server, tab = label_page(sizes, classes=...)`; the rest is for the tab."""
+
+    def start(
+        sizes: Sequence[tuple[int, int]] = ((160, 120),) * 3,
+        classes: tuple[str, ...] = ("leaf", "soil"),
+        **settings: Any,
+    ) -> tuple[LabelServer, LabelTab]:
+        server = label_server(sizes, classes)
+        return server, label_tab(server.address, **settings)
+
+    return start
+
+
+@pytest.fixture
+def label_server(tmp_path: Path) -> Iterator[Callable[..., LabelServer]]:
+    """`label_server(sizes, classes=...)`: drawn images 0, 1, ... of those widths and heights."""
+    pytest.importorskip("uvicorn", reason="needs recoseg[label]")
+    pytest.importorskip("fastapi", reason="needs recoseg[label]")
+    started: list[LabelServer] = []
+
+    def start(
+        sizes: Sequence[tuple[int, int]] = ((160, 120),) * 3, classes: tuple[str, ...] = ("leaf", "soil")
+    ) -> LabelServer:
+        (tmp_path / "images").mkdir()
+        for index, (width, height) in enumerate(sizes):
+            down = Image.linear_gradient("L").resize((width, height))
+            up, plain = (
+                down.transpose(Image.Transpose.ROTATE_180),
+                Image.new("L", down.size, 60 + 40 * index % 160),
+            )
+            bands = (down, up, plain)
+            Image.merge("RGB", bands).save(tmp_path / "images" / f"{index}.png")
+        started.append(LabelServer(tmp_path, classes))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.stop()
 
 
 def classes_of(count: int) -> ClassInfo:
@@ -296,3 +477,12 @@ def drawn_picture(key: str, num_classes: int, number: int, seed: int) -> Picture
     confidence = torch.where(prediction == truth, 240, 90).to(torch.uint8)
     image = torch.stack([truth * 9, truth * 5, truth * 3])
     return Picture(key, image, truth, prediction, confidence)
+
+
+@pytest.fixture(scope="session")
+def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where screenshots go: RECOSEG_SHOTS, for those who want to look at them."""
+    wanted = os.environ.get("RECOSEG_SHOTS")
+    folder = Path(wanted) if wanted else tmp_path_factory.mktemp("shots")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

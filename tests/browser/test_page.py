@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pytest
 
 pytestmark = pytest.mark.browser
@@ -253,12 +250,3 @@ CONTRAST = """(() => {
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_text_has_a_contrast_of_at_least_four_and_a_half(pages, open_tab, dark) -> None:
     assert open_tab(pages["three"], dark=dark).run(CONTRAST) == []
-
-
-@pytest.fixture(scope="session")
-def shots(tmp_path_factory) -> Path:
-    """Where screenshots go: RECOSEG_SHOTS, for those who want to look at them."""
-    wanted = os.environ.get("RECOSEG_SHOTS")
-    folder = Path(wanted) if wanted else tmp_path_factory.mktemp("shots")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder

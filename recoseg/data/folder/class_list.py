@@ -29,7 +29,7 @@ from recoseg.files import regular
 from recoseg.text import did_you_mean, nearest_name
 from recoseg.types import IGNORE, ClassInfo
 
-_FIELDS = ("names", "palette", "ignore_index", "format")
+_FIELDS = ("names", "palette", "ignore_index", "format", "partial")
 _ALSO_CALLED = {"colors": "palette", "colours": "palette", "classes": "names", "void": "ignore_index"}
 _FORMATS = ("index", "rgb", "binary")
 _VALUE_REMEDY = "correct the label, or list the class in classes.json"
@@ -55,6 +55,7 @@ class LabelScheme:
     code: LabelCode
     rule: str
     suggestion: Mapping[str, Any] | None = None
+    partial: bool = False  # whether labels are marks in images rather than whole masks
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ class _ClassFile:
     ignore_index: int | None = IGNORE
     format: str | None = None
     says_ignore: bool = False  # whether ignore_index was written down
+    partial: bool = False
 
 
 def label_scheme(root: Path, labels: Sequence[Path]) -> LabelScheme:
@@ -105,7 +107,8 @@ def _scheme_of(file: _ClassFile, label_format: str) -> LabelScheme:
     class_of = {value: index for index, value in enumerate(kept)}
     if file.ignore_index is not None:
         class_of[file.ignore_index] = IGNORE
-    return LabelScheme(classes, _label_code(file, label_format, class_of), _rule_in_words(file, label_format))
+    code, rule = _label_code(file, label_format, class_of), _rule_in_words(file, label_format)
+    return LabelScheme(classes, code, rule, partial=file.partial)
 
 
 def _label_code(file: _ClassFile, label_format: str, class_of: Mapping[int, int]) -> LabelCode:
@@ -184,6 +187,7 @@ def _parse_class_file(content: object) -> _ClassFile:
         ignore_index=_parse_ignore_index(content.get("ignore_index", IGNORE)),
         format=content.get("format"),
         says_ignore="ignore_index" in content and content["ignore_index"] is not None,
+        partial=_parse_partial(content.get("partial", False)),
     )
     _check_format(file)
     return file
@@ -220,6 +224,12 @@ def _parse_ignore_index(value: object) -> int | None:
     if value is None or (type(value) is int and 0 <= value <= 65535):
         return value
     raise UserError(f'"ignore_index" must be a value in the label files, 0 to 65535, or null, not {value!r}')
+
+
+def _parse_partial(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise UserError(f'"partial" must be true or false, not {value!r}')
 
 
 def _check_format(file: _ClassFile) -> None:

@@ -55,6 +55,7 @@ class Folder(FileDataset):
             subsets=plan.subsets.keys,
             code=plan.scheme.code,
         )
+        self.partial = plan.scheme.partial
         if plan.subsets.drawn:
             _write_drawn(self.root, self.keys("val"), val_share=val_share, seed=seed)
 

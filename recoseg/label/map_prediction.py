@@ -1,0 +1,86 @@
+"""A prediction of an image at the size of its feature map, as tiles or masks of the image's own size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recoseg.errors import UserError
+from recoseg.label.label_folder import png_of
+from recoseg.label.marks import Bytes
+from recoseg.label.tiles import TILE, num_levels
+from recoseg.types import IGNORE
+
+Places = NDArray[np.float64]
+_BAND = 2**18
+
+
+@dataclass(frozen=True)
+class MapPrediction:
+    """Probabilities of an image's cells, over the classes that the model knows."""
+
+    probabilities: NDArray[np.float16]  # (K, h, w)
+    classes: Bytes  # (K,) ids
+    version: int
+    source: str  # "quick" or "full"
+
+    def at(self, x: Places, y: Places) -> tuple[Bytes, NDArray[np.float32], NDArray[np.float32]]:
+        """Class ids, confidences, margins (len(y), len(x)) at places in (0, 1), of bilinear probabilities."""
+        _, height, width = self.probabilities.shape
+        top, bottom, down = _between(y, height)
+        left, right, along = _between(x, width)
+        rows = self.probabilities[:, np.unique(np.concatenate((top, bottom)))].astype(np.float32)
+        places = np.searchsorted(np.unique(np.concatenate((top, bottom))), (top, bottom))
+        down, along = down[:, None], along[None]
+        upper, lower = rows[:, places[0]], rows[:, places[1]]  # (K, len(y), w)
+        mixed = upper + (lower - upper) * down
+        mixed = mixed[:, :, left] + (mixed[:, :, right] - mixed[:, :, left]) * along  # (K, len(y), len(x))
+        likeliest = mixed.argmax(0)
+        confidence = np.take_along_axis(mixed, likeliest[None], 0)[0]
+        np.put_along_axis(mixed, likeliest[None], -1.0, 0)
+        margin = confidence - mixed.max(0).clip(0)
+        return self.classes[likeliest], confidence, margin
+
+    def tile(self, size: tuple[int, int], level: int, x: int, y: int) -> bytes:
+        """A PNG: red is the class id, green the confidence, blue the margin; `size` is (width, height)."""
+        width, height = size
+        if not 0 <= level < num_levels(width, height):
+            raise UserError(f"level: got {level}, this image has 0 to {num_levels(width, height) - 1}")
+        columns, rows = (
+            (np.arange(place * TILE, min((place + 1) * TILE, -(-side // 2**level))) + 0.5) * 2**level / side
+            for place, side in ((x, width), (y, height))
+        )
+        if min(x, y) < 0 or not len(columns) or not len(rows):
+            raise UserError(f"there is no tile {x}, {y} at this level")
+        ids, confidence, margin = self.at(columns, rows)
+        return png_of(np.stack((ids, _as_byte(confidence), _as_byte(margin)), axis=2))
+
+    def mask(self, size: tuple[int, int], *, above: float = 0.0) -> Bytes:
+        """(H, W) class ids, IGNORE where the confidence is below `above`."""
+        width, height = size
+        result = np.empty((height, width), dtype=np.uint8)
+        columns = (np.arange(width) + 0.5) / width
+        for rows in _bands(height, width):
+            ids, confidence, _ = self.at(columns, (np.arange(rows.start, rows.stop) + 0.5) / height)
+            result[rows] = np.where(confidence >= above, ids, np.uint8(IGNORE))
+        return result
+
+
+def _between(places: Places, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+    """For each place the cells before and after it, and how far it is from the one to the other."""
+    at = np.clip(places * count - 0.5, 0, count - 1)
+    first = at.astype(np.int64)
+    return first, np.minimum(first + 1, count - 1), (at - first).astype(np.float32)
+
+
+def _bands(height: int, width: int) -> Iterator[slice]:
+    step = max(1, _BAND // width)
+    for top in range(0, height, step):
+        yield slice(top, min(top + step, height))
+
+
+def _as_byte(values: NDArray[np.float32]) -> Bytes:
+    return np.round(values.clip(0, 1) * 255).astype(np.uint8)

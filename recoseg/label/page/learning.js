@@ -1,0 +1,89 @@
+// What is seen of learning: what the learner does, the curve of agreement, and full training with its progress.
+
+import { byId, counted, draw, percent } from "./dom.js";
+
+const [WIDTH, HEIGHT] = [280, 96];
+
+/** @param {import("./state.js").Store} store @param {import("./server.js").Server} server @param {(message: string) => void} warn */
+export function bindLearning(store, server, warn) {
+  store.on(["learner"], ({ learner }) => learner && showLearner(learner));
+  store.on(["training", "learner"], ({ training, learner }) => training && showTraining(training, learner));
+  byId("train").addEventListener("click", async () => {
+    const isRunning = store.values.training?.phase === "running";
+    byId("train").disabled = true;
+    try {
+      store.set({ training: await server.ask("/api/training", { body: { do: isRunning ? "stop" : "start" } }) });
+    } catch (error) {
+      warn(`Training: ${error.message}`);
+    }
+    byId("train").disabled = false;
+  });
+}
+
+function showLearner(learner) {
+  const { phase, message, features, seconds, agreement } = learner;
+  const texts = {
+    waiting: "Give two classes a click each, and it begins to learn.",
+    features: "Getting to know the images …",
+    learning: "Learning from your clicks …",
+    ready: seconds ? `Up to date: learned in ${seconds.toFixed(1)} s.` : "Up to date.",
+    failed: "The learner stopped.",
+  };
+  const text = byId("learner");
+  text.dataset.phase = phase;
+  const isLooking = features.done < features.total && phase !== "failed";
+  const known = isLooking ? `${features.done.toLocaleString("en")} of ${counted(features.total, "image")} looked at.` : "";
+  const words = [texts[phase] ?? phase, message, known].filter(Boolean).join(" ");
+  if (text.textContent !== words) text.textContent = words;
+  progress("features", features.done, features.total, isLooking);
+  const { count, latest, curve } = agreement ?? { count: 0 };
+  byId("agreement").hidden = !count;
+  if (!count) return;
+  byId("agreement-now").textContent = percent(latest);
+  byId("curve").replaceChildren(agreementChart(curve, count, latest));
+}
+
+function showTraining(training, learner) {
+  const { phase, message, step, steps, held_back: held, used } = training;
+  const isRunning = phase === "running";
+  const texts = {
+    none: "Full training takes longer and often sees more.",
+    running: steps ? `Full training: step ${step.toLocaleString("en")} of ${steps.toLocaleString("en")}.` : "Full training begins …",
+    stopped: "Full training is stopped; it goes on from there.",
+    finished: "Full training is finished.",
+    failed: "Full training failed.",
+  };
+  const scores = held ? ` On points held back: quick ${percent(held.quick)}, full ${percent(held.full)}${used ? ", which is shown" : ""}.` : "";
+  const words = [texts[phase] ?? phase, message].filter(Boolean).join(" ") + scores;
+  if (byId("training-text").textContent !== words) byId("training-text").textContent = words;
+  progress("training-progress", step, steps, isRunning);
+  byId("train").textContent = isRunning ? "Stop training" : phase === "stopped" ? "Go on training" : "Train fully";
+  byId("train").disabled = !isRunning && (!learner || learner.phase === "waiting");
+}
+
+function progress(id, value, max, isShown) {
+  const bar = byId(id);
+  bar.hidden = !isShown;
+  if (max) [bar.max, bar.value] = [max, value];
+  else bar.removeAttribute("value");
+}
+
+/** @param {number[][]} curve pairs of clicks and share */
+function agreementChart(curve, count, latest) {
+  const last = Math.max(2, curve.at(-1)[0]);
+  const place = ([clicks, share]) => [((clicks - 1) / (last - 1)) * WIDTH, (1 - share) * HEIGHT];
+  const chart = draw("svg", { viewBox: `-44 -8 ${WIDTH + 50} ${HEIGHT + 30}`, role: "img",
+    "aria-label": `Agreement over ${counted(count, "click")}: ${percent(latest)} of the latest were predicted right` });
+  for (const share of [0, 0.5, 1]) {
+    const y = (1 - share) * HEIGHT;
+    chart.append(draw("line", { x1: 0, x2: WIDTH, y1: y, y2: y }),
+      draw("text", { x: -6, y: y + 4, "text-anchor": "end" }, percent(share)));
+  }
+  chart.append(draw("text", { x: 0, y: HEIGHT + 17 }, "1"),
+    draw("text", { x: WIDTH, y: HEIGHT + 17, "text-anchor": "end" }, counted(last, "click")));
+  const points = curve.map(place);
+  chart.append(draw("path", { d: `M${points.map((point) => point.map((part) => part.toFixed(1)).join(" ")).join("L")}` }));
+  const [x, y] = points.at(-1);
+  chart.append(draw("circle", { cx: x, cy: y, r: 3.5 }));
+  return chart;
+}

@@ -1,0 +1,73 @@
+"""Labels or predictions of all images as files: index masks, coloured masks, overlays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from PIL import Image
+
+from recoseg.data.image_files import read_rgb
+from recoseg.errors import UserError
+from recoseg.files import whole_file, write_whole
+from recoseg.label.actions import NotNowError
+from recoseg.label.label_folder import png_of
+from recoseg.label.marks import Bytes
+from recoseg.types import IGNORE
+
+if TYPE_CHECKING:
+    from recoseg.label.labelling import Labelling
+
+KINDS = ("index", "palette", "overlay")
+SOURCES = ("labels", "prediction")
+_OPACITY = 0.5
+
+
+def write_masks(labelling: Labelling, what: object, of: object) -> dict[str, Any]:
+    """Below `export/` of the folder, of all images that have some."""
+    if isinstance(what, list) and "coco" in what:
+        raise NotNowError("COCO files are not written here yet: choose other files")
+    if not isinstance(what, list) or not what or not set(map(str, what)) <= set(KINDS):
+        raise UserError(f"what: needs a list of {', '.join(KINDS)}")
+    if of not in SOURCES:
+        raise UserError(f"of: needs one of {', '.join(SOURCES)}")
+    folder = labelling.folder
+    keys = folder.labelled() if of == "labels" else list(folder.images)
+    table = folder.index_table()
+    palette = [one.colour for one in folder.state.classes()]
+    num_files = 0
+    for key in keys:
+        if of == "labels":
+            indices = folder.class_indices(key)
+        else:
+            prediction = labelling.predicted(key)
+            if prediction is None:
+                continue
+            indices = table[prediction.mask(folder.size(key))]
+        if (indices == IGNORE).all():
+            continue
+        for kind in dict.fromkeys(map(str, what)):
+            path = folder.root / "export" / str(of) / kind / f"{key}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if kind == "overlay":
+                with whole_file(path) as temporary:
+                    Image.fromarray(_overlay(read_rgb(folder.images[key]), indices, palette)).save(
+                        temporary, "PNG"
+                    )
+            else:
+                write_whole(path, png_of(indices, palette=_padded(palette) if kind == "palette" else None))
+            num_files += 1
+    if not num_files:
+        raise NotNowError(f"there are no {'labels' if of == 'labels' else 'predictions'} to write yet")
+    return {"folder": str(folder.root / "export" / str(of)), "files": num_files}
+
+
+def _padded(palette: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """All 256 colours: void, the last, is white."""
+    return [*palette, *[(0, 0, 0)] * (IGNORE - len(palette)), (255, 255, 255)]
+
+
+def _overlay(image: Bytes, indices: Bytes, palette: list[tuple[int, int, int]]) -> Bytes:
+    colours = np.array(_padded(palette), dtype=np.uint8)[indices]  # (H, W, 3)
+    mixed = np.round((1 - _OPACITY) * image + _OPACITY * colours).astype(np.uint8)
+    return np.where((indices == IGNORE)[..., None], image, mixed)

@@ -1,0 +1,138 @@
+"""`recoseg label` as people start it: a server that is killed loses nothing; simulated clicks."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from recoseg.cli.main import main
+from recoseg.models.encoders import ENCODERS
+
+
+class Started:
+    """The command in a process of its own, and a client for it."""
+
+    def __init__(self, root: Path, cache: Path, *words: str) -> None:
+        environment = {**os.environ, "XDG_CACHE_HOME": str(cache), "PYTHONUNBUFFERED": "1"}
+        command = [sys.executable, "-m", "recoseg", "label", str(root), "--no-browser", *words]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if found := re.match(r"(http://\S+)/\?token=(\S+)", line):
+                self.address, self.token = found.groups()
+                break
+        else:
+            pytest.fail("no address was printed")
+        headers = {"Authorization": f"Bearer {self.token}"}
+        self.client = httpx.Client(base_url=self.address, headers=headers, timeout=60)
+
+    def mark(self, number: int, one: object, x: int, y: int) -> httpx.Response:
+        action = {
+            "id": f"m{number}",
+            "type": "mark",
+            "image": "a",
+            "class": one,
+            "shape": "points",
+            "at": [[x, y]],
+        }
+        return self.client.post("/api/actions", json={"client": "test", "actions": [action]})
+
+    def end(self, number: int) -> None:
+        self.client.close()
+        self.process.send_signal(number)
+        self.process.wait(60)
+
+
+@pytest.fixture
+def start(tmp_path) -> Iterator[Callable[..., Started]]:
+    running: list[Started] = []
+
+    def begin(root: Path, *words: str) -> Started:
+        running.append(Started(root, tmp_path / "cache", *words))
+        return running[-1]
+
+    yield begin
+    for one in running:
+        if one.process.poll() is None:
+            one.process.kill()
+            one.process.wait()
+
+
+def test_a_server_that_is_killed_between_clicks_has_them_all_at_its_next_start(image_folder, start, until):
+    root = image_folder({"a": (16, 12)})
+    server = start(root, "--port", "0", "--classes", "leaf,soil")
+    for number in range(5):
+        assert server.mark(number, number % 2, number, 3).status_code == 200
+    server.end(signal.SIGKILL)
+    with (root / "label_journal.jsonl").open("ab") as file:
+        file.write(b'{"number":99,"id":"never acknowl')
+    port = server.address.rpartition(":")[2]
+    again = start(root, "--port", port)  # the same port: whoever had the page open goes on
+    assert again.token == server.token
+    image = again.client.get("/api/image", params={"key": "a"}).json()
+    assert image["pixels"] == {"0": 3, "1": 2}
+    assert again.mark(2, 1, 9, 9).json()["records"][0]["at"] == [[2, 3]]  # sent again, and not applied again
+    assert again.mark(5, 1, 9, 9).status_code == 200
+    until(
+        lambda: (
+            (root / "labels" / "a.png").exists()
+            and np.array(Image.open(root / "labels" / "a.png"))[9, 9] == 1
+        )
+    )
+    again.end(signal.SIGINT)
+    assert again.process.returncode in (0, 130)
+    labels = np.array(Image.open(root / "labels" / "a.png"))
+    assert labels[3, :5].tolist() == [0, 1, 0, 1, 0]
+
+
+def test_mistakes_are_told_in_one_line(tmp_path, capsys, image_folder):
+    root = image_folder({"a": (8, 8)})
+    for words, told in (
+        ([], "which folder?"),
+        ([str(root), "--simulate", str(root)], "which folder?"),
+        ([str(root), "--clicks", "5"], "--clicks has no effect without --simulate"),
+        (["--simulate", str(root), "--port", "5"], "--port has no effect beside --simulate"),
+        (["--simulate", str(root), "--clicks", "0"], "--clicks must be at least 1"),
+        ([str(tmp_path / "nothing")], "does not exist"),
+        ([str(root), "--port", "99999"], "needs a number from 0 to 65535"),
+    ):
+        assert main(["label", *words]) == 1
+        error = capsys.readouterr().err
+        assert told in error
+        assert error.count("\n") == 1
+
+
+def test_simulated_clicks_end_in_lines_a_table_and_a_chart(two_tone, tmp_path, monkeypatch, capsys):
+    (two_tone / "labels").mkdir()
+    for number in range(6):
+        labels = np.zeros((64, 96), np.uint8)
+        labels[:, 32 + 6 * number :] = 1
+        Image.fromarray(labels).save(two_tone / "labels" / f"{number}.png")
+    torch.manual_seed(0)
+    encoder = ENCODERS["resnet10_small"](output_stride=16)
+    monkeypatch.setattr("recoseg.label.features.pretrained_encoder", lambda: ("random", encoder))
+    monkeypatch.setenv("COLUMNS", "100")
+    out = tmp_path / "out"
+    words = ["label", "--simulate", str(two_tone), "--out", str(out), "--clicks", "10", "--seeds", "1"]
+    assert main(words) == 0
+    shown = capsys.readouterr().out
+    lines = [json.loads(line) for line in (out / "clicks.jsonl").read_text().splitlines()]
+    assert [line["strategy"] for line in lines] == ["random", "uncertainty", "queue"]
+    assert all(line["clicks"] == [10] and line["mean_iou"][0] > 0.7 for line in lines)
+    assert "mean IoU (%) after so many clicks" in shown
+    assert (out / "clicks.png").stat().st_size > 1000
+    assert (out / "clicks.svg").read_text().startswith("<?xml")
+    assert main(words) == 0  # what is there is not done again
+    assert len((out / "clicks.jsonl").read_text().splitlines()) == 3
