@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from recoseg.evaluate import METRICS
+from recoseg.report.first_look import first_look
 from recoseg.report.markup import Markup, joined, run_heading, tag
 from recoseg.report.run_view import RunView
 from recoseg.text import DASH, count, how_many, percent, points
@@ -50,12 +51,12 @@ def _fact(name: str, value: str, *, class_: str | None = None) -> Markup:
 
 
 def _comparison(runs: Sequence[RunView]) -> Markup:
-    """Several runs: a row each, with differences to the first."""
+    """Several runs: a first look, and a row each with differences to the first."""
     headings = ["Run", *(name for name, _ in _measures(runs[0]))]
     rows = [_comparison_row(number, runs) for number in range(len(runs))]
     head = tag("thead", tag("tr", *(tag("th", name, scope="col") for name in headings)))
     table = tag("table", head, tag("tbody", *rows), class_="comparison")
-    return joined([tag("p", _standing(runs), class_="lead"), table])
+    return joined([first_look(runs), table])
 
 
 def _comparison_row(number: int, runs: Sequence[RunView]) -> Markup:
@@ -136,17 +137,6 @@ def _never_predicted(run: RunView) -> list[str]:
         for name, row, times in zip(run.classes.names, confusion, called, strict=False)
         if sum(row) and not times
     ]
-
-
-def _standing(runs: Sequence[RunView]) -> str:
-    """Who leads, in a sentence."""
-    best = _best_mean_iou(runs)
-    if best is None:
-        return "No run has been evaluated yet."
-    leaders = [run.name for run in runs if _mean_iou(run) == best]
-    if len(leaders) > 1:
-        return f"{' and '.join(leaders)} share the highest mean IoU, {percent(best)}."
-    return f"{leaders[0]} has the highest mean IoU, {percent(best)}."
 
 
 def _class_notes(runs: Sequence[RunView]) -> Markup:

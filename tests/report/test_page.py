@@ -92,7 +92,7 @@ def test_a_network_that_all_runs_share_is_said_once_and_others_at_each_run(read_
 def test_the_best_run_is_named_and_marked(read_page, make_run, scores_line):
     better = make_run(name="better", metrics=[scores_line(3000, [[9, 1, 0], [0, 9, 0], [0, 0, 1]])])
     root = read_page(make_run(), better)
-    assert root.one("p", "lead").text == "better has the highest mean IoU, 93.3%."
+    assert root.one("p", "lead").text == "better has the highest mean IoU, 93.3%: 38.3 points above plain."
     assert root.one("table", "comparison").one("strong").text == "93.3%"
 
 
