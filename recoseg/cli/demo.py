@@ -13,8 +13,10 @@ TAKES_SETTINGS = True
 KEEPS_MEMORY = True
 SAVES_MEMORY = "smaller steps need less: --train.labelled_per_step 4, --augment.crop 64x128"
 
+AVERAGE = "0.97"
 TEACHER = [
     "--method", "mean_teacher", "--method.mix", "classmix", "--method.student_pass", "together",
+    "--method.decay", AVERAGE, "--method.warm_up", "fast", "--method.trust_above", "0.7",
 ]  # fmt: skip
 CONTRAST = [
     "--contrast", "reco", "--contrast.keys", "shared", "--contrast.num_queries", "128",
@@ -60,7 +62,7 @@ def _compared_runs(iterations: int) -> dict[str, list[str]]:
     """
     teacher = [*TEACHER, "--method.supervised_start", str(iterations // 4)]
     return {
-        "supervised": ["--method", "supervised", "--method.average", "0.99"],
+        "supervised": ["--method", "supervised", "--method.average", AVERAGE, "--method.warm_up", "fast"],
         "ClassMix": teacher,
         "ClassMix + ReCo": [*teacher, *CONTRAST],
     }
