@@ -11,16 +11,17 @@ if TYPE_CHECKING:
 
 TAKES_SETTINGS = True
 KEEPS_MEMORY = True
-SAVES_MEMORY = "smaller steps need less: --train.labelled_per_step 4, --augment.crop 64x128"
+SAVES_MEMORY = "smaller steps need less: --train.labelled_per_step 2, --augment.crop 64x64"
 
 AVERAGE = "0.97"
 TEACHER = [
     "--method", "mean_teacher", "--method.mix", "classmix", "--method.student_pass", "together",
     "--method.decay", AVERAGE, "--method.warm_up", "fast", "--method.trust_above", "0.7",
+    "--method.pixel_above", "0.8",
 ]  # fmt: skip
 CONTRAST = [
     "--contrast", "reco", "--contrast.keys", "shared", "--contrast.num_queries", "128",
-    "--contrast.num_keys", "256", "--contrast.feature_channels", "128", "--contrast.weight", "0.5",
+    "--contrast.num_keys", "256", "--contrast.feature_channels", "128", "--contrast.weight", "0.1",
 ]  # fmt: skip
 
 
@@ -56,11 +57,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _compared_runs(iterations: int) -> dict[str, list[str]]:
-    """Names and settings: the same labelled images, steps and labelled crops a step for all of them.
+    """Names and settings: the same labelled pixels, steps and labelled crops a step for all of them.
 
-    Where unlabelled images are used, the first quarter of the iterations has labels alone.
+    Where unlabelled images are used, the first three tenths of the iterations have labels alone.
     """
-    teacher = [*TEACHER, "--method.supervised_start", str(iterations // 4)]
+    teacher = [*TEACHER, "--method.supervised_start", str(3 * iterations // 10)]
     return {
         "supervised": ["--method", "supervised", "--method.average", AVERAGE, "--method.warm_up", "fast"],
         "ClassMix": teacher,

@@ -59,7 +59,7 @@ def _pictures(runs: Sequence[RunView]) -> Markup:
     if not chosen:
         return Markup()
     told = (
-        f"Of {how_many(len(rows), 'picture')} below, the {len(chosen)} in which these runs differ most."
+        f"Of the {how_many(len(rows), 'picture')} below, the {len(chosen)} in which these runs differ most."
         if len(rows) > len(chosen)
         else "What each run sees in the same image."
     )

@@ -46,7 +46,7 @@ def test_the_pictures_are_those_in_which_the_runs_differ_most(read_html, make_ru
     assert [figure.one("figcaption").text for figure in strips[0].all("figure")] == [
         "Image", "Truth", "first50.0% right", "second100.0% right",
     ]  # fmt: skip
-    assert root.one("p", "muted").text == "Of 4 pictures below, the 2 in which these runs differ most."
+    assert root.one("p", "muted").text == "Of the 4 pictures below, the 2 in which these runs differ most."
 
 
 @pytest.mark.parametrize("without", [0, 1])
