@@ -16,12 +16,11 @@ SAVES_MEMORY = "smaller steps need less: --train.labelled_per_step 2, --augment.
 AVERAGE = "0.97"
 TEACHER = [
     "--method", "mean_teacher", "--method.mix", "classmix", "--method.student_pass", "together",
-    "--method.decay", AVERAGE, "--method.warm_up", "fast", "--method.trust_above", "0.7",
-    "--method.pixel_above", "0.8",
+    "--method.decay", AVERAGE, "--method.warm_up", "fast", "--method.trust_above", "0.9",
 ]  # fmt: skip
 CONTRAST = [
     "--contrast", "reco", "--contrast.keys", "shared", "--contrast.num_queries", "128",
-    "--contrast.num_keys", "256", "--contrast.feature_channels", "128", "--contrast.weight", "0.1",
+    "--contrast.num_keys", "256", "--contrast.feature_channels", "128", "--contrast.weight", "0.5",
 ]  # fmt: skip
 
 
@@ -41,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     console = new_console()
     out = Path(arguments.out) if arguments.out else free_path(Path("runs/demo"))
-    compared = _compared_runs(configs.load("demo", arguments.settings).train.iterations)
+    compared = _compared_runs()
     runs = []
     for number, (name, words) in enumerate(compared.items(), 1):
         console.print(f"{number} of {len(compared)}: {name}", style="bold")
@@ -56,16 +55,12 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _compared_runs(iterations: int) -> dict[str, list[str]]:
-    """Names and settings: the same labelled pixels, steps and labelled crops a step for all of them.
-
-    Where unlabelled images are used, the first three tenths of the iterations have labels alone.
-    """
-    teacher = [*TEACHER, "--method.supervised_start", str(3 * iterations // 10)]
+def _compared_runs() -> dict[str, list[str]]:
+    """Names and settings: the same labelled images, steps and labelled crops a step for all of them."""
     return {
         "supervised": ["--method", "supervised", "--method.average", AVERAGE, "--method.warm_up", "fast"],
-        "ClassMix": teacher,
-        "ClassMix + ReCo": [*teacher, *CONTRAST],
+        "ClassMix": TEACHER,
+        "ClassMix + ReCo": [*TEACHER, *CONTRAST],
     }
 
 
