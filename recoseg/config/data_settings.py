@@ -21,6 +21,9 @@ class ScenesData:
     num_val: int = setting(64, "number of validation images", at_least=1, at_most=MOST_SCENES)
     num_test: int = setting(0, "number of test images", at_least=0, at_most=MOST_SCENES)
     seed: int = setting(0, "seed of the drawings", at_least=0, at_most=2**32 - 1)
+    coarse: bool = setting(
+        False, "seven groups of classes, as Cityscapes has them, in place of sixteen classes"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

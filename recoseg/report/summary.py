@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from recoseg.evaluate import METRICS
+from recoseg.report.first_look import first_look
 from recoseg.report.markup import Markup, joined, run_heading, tag
 from recoseg.report.run_view import RunView, are_folds, repeated_by
-from recoseg.report.standing import may_be_chance, standing
+from recoseg.report.standing import may_be_chance
 from recoseg.score_names import SCORE_NAMES
 from recoseg.text import DASH, count, how_many, percent, percent_range, points
 
@@ -74,12 +75,12 @@ def _fact(name: str, value: str, *, class_: str | None = None) -> Markup:
 
 
 def _comparison(runs: Sequence[RunView]) -> Markup:
-    """Several runs: a row each, with differences to the first."""
+    """Several runs: a first look, and a row each with differences to the first."""
     headings = ["Run", *(name for name, _ in _measures(runs[0]))]
     rows = [_comparison_row(number, runs) for number in range(len(runs))]
     head = tag("thead", tag("tr", *(tag("th", name, scope="col") for name in headings)))
     table = tag("table", head, tag("tbody", *rows), class_="comparison")
-    return joined([tag("p", standing(runs), class_="lead"), table])
+    return joined([first_look(runs), table])
 
 
 def _comparison_row(number: int, runs: Sequence[RunView]) -> Markup:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from recoseg.cli.demo import free_path
 
-SMALL = ["--data.num-train=4", "--data.num-val=2", "--train.iterations=2", "--train.labelled-per-step=2"]
+SMALL = [
+    "--data.num-train=4", "--data.num-val=2", "--train.iterations=2", "--train.labelled-per-step=2",
+    "--split.min-classes=1",
+]  # fmt: skip
 
 
 def test_the_demo_trains_and_says_where_its_page_is(recoseg, tmp_path) -> None:
@@ -20,6 +23,9 @@ def test_the_demo_trains_and_says_where_its_page_is(recoseg, tmp_path) -> None:
     table = outcome.out[outcome.out.index("mean IoU") :]
     assert all(run.name in table for run in runs)
     assert "points" in table
+    assert max(len(line) for line in table.splitlines() if "%" in line) < 80
+    html = page.read_text()
+    assert html.index('class="lead"') < html.index('class="strip"') < html.index("<table")
 
 
 def test_a_second_demo_goes_to_a_folder_of_its_own(tmp_path) -> None:

@@ -207,6 +207,7 @@ def test_an_unknown_subset_is_the_users_mistake() -> None:
 def test_the_fingerprint_tells_seed_size_and_counts_apart() -> None:
     assert Scenes().fingerprint() == Scenes().fingerprint()
     variants = [{}, {"seed": 1}, {"height": 64}, {"width": 128}, {"num_train": 9}, {"num_val": 9}]
+    variants += [{"coarse": True}]
     assert len({Scenes(**variant).fingerprint() for variant in variants}) == len(variants)
 
 
@@ -216,3 +217,21 @@ def test_classes_have_plain_names_and_colours_of_their_own() -> None:
     assert len(set(classes.palette)) == 16
     assert classes.names[Kind.TRAFFIC_LIGHT] == "traffic light"
     assert {"sky", "building", "road", "vegetation", "person", "rider", "bicycle"} <= set(classes.names)
+
+
+def test_coarse_classes_are_groups_of_the_fine_ones() -> None:
+    fine, coarse = Scenes(height=48, width=96), Scenes(height=48, width=96, coarse=True)
+    names = coarse.classes.names
+    assert len(names) == len(set(coarse.classes.palette)) == 7
+    group = {
+        "road": "flat", "sidewalk": "flat", "building": "construction", "wall": "construction",
+        "fence": "construction", "pole": "object", "traffic light": "object", "traffic sign": "object",
+        "vegetation": "nature", "sky": "sky", "person": "human", "rider": "human", "car": "vehicle",
+        "truck": "vehicle", "bus": "vehicle", "bicycle": "vehicle",
+    }  # fmt: skip
+    for key in fine.keys("train")[:12]:
+        assert torch.equal(fine.image(key), coarse.image(key))
+        labels, groups = fine.labels(key), coarse.labels(key)
+        assert torch.equal(labels == IGNORE, groups == IGNORE)
+        for index, name in enumerate(fine.classes.names):
+            assert (groups[labels == index] == names.index(group[name])).all()

@@ -20,7 +20,7 @@ from recoseg.data.dataset import SUBSETS, Dataset
 from recoseg.data.scenes.background import paint_fronts, paint_ground, paint_sky, paint_skyline
 from recoseg.data.scenes.dice import Dice
 from recoseg.data.scenes.paint import PAINT, Colour, Floats, as_planes, varied
-from recoseg.data.scenes.stage import CLASSES, Camera, Canvas, Light, Stage
+from recoseg.data.scenes.stage import CLASSES, COARSE_CLASSES, COARSE_OF_LABEL, Camera, Canvas, Light, Stage
 from recoseg.data.scenes.street import Street, furnish
 from recoseg.errors import UserError
 from recoseg.types import IGNORE
@@ -52,6 +52,7 @@ class Scenes(Dataset):
         num_val: int = 64,
         num_test: int = 0,
         seed: int = 0,
+        coarse: bool = False,
     ) -> None:
         for side, pixels in (("height", height), ("width", width)):
             if pixels < _SMALLEST:
@@ -63,6 +64,7 @@ class Scenes(Dataset):
         if not 0 <= seed <= _LARGEST_SEED:
             raise UserError(f"scenes: seed is {seed}; it must be from 0 to {_LARGEST_SEED}")
         self.height, self.width, self.seed = height, width, seed
+        self.coarse, self.classes = coarse, COARSE_CLASSES if coarse else CLASSES
         self._keys = {
             subset: tuple(f"{subset}/{index:05d}" for index in range(count))
             for subset, count in counts.items()
@@ -88,7 +90,7 @@ class Scenes(Dataset):
 
     def labels(self, key: str) -> Tensor:
         _, labels = _drawing(self.seed, *self._place(key), self.height, self.width)
-        return torch.from_numpy(labels.copy())
+        return torch.from_numpy(COARSE_OF_LABEL[labels] if self.coarse else labels.copy())
 
     def fingerprint(self) -> str:
         """Other than keys and classes, also the seed and size decide what the images are."""

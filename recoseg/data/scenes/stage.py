@@ -53,6 +53,25 @@ CLASSES = ClassInfo(
     palette=tuple(_PALETTE[kind] for kind in Kind),
 )
 
+_GROUPS = {
+    "flat": (Kind.ROAD, Kind.SIDEWALK),
+    "construction": (Kind.BUILDING, Kind.WALL, Kind.FENCE),
+    "object": (Kind.POLE, Kind.TRAFFIC_LIGHT, Kind.TRAFFIC_SIGN),
+    "nature": (Kind.VEGETATION,),
+    "sky": (Kind.SKY,),
+    "human": (Kind.PERSON, Kind.RIDER),
+    "vehicle": (Kind.CAR, Kind.TRUCK, Kind.BUS, Kind.BICYCLE),
+}
+
+COARSE_CLASSES = ClassInfo(
+    names=tuple(_GROUPS), palette=tuple(_PALETTE[kinds[0]] for kinds in _GROUPS.values())
+)
+
+COARSE_OF_LABEL = np.full(256, IGNORE, dtype=np.uint8)
+"""The coarse class of each label."""
+for _number, _kinds in enumerate(_GROUPS.values()):
+    COARSE_OF_LABEL[list(_kinds)] = _number
+
 
 # The camera: where a point of the world falls on the image, and upright planes
 
