@@ -23,7 +23,7 @@ from step import new_trainer, peak_megabytes, quiet_log, steps
 
 from recoseg.methods import METHODS, costs
 
-ROUNDS = 6
+ROUNDS = 4
 
 
 def new_step(method: str, folder: Path, *, contrast: bool) -> Callable[[], None]:

@@ -83,7 +83,8 @@ def build_starting_model(
 def _refuse_without_effect(section: StartingModel) -> None:
     if section.weights is None and section.reinitialise:
         raise UserError("model.reinitialise has no effect without model.weights: leave it out")
-    if section.weights is not None and isinstance(section, DeepLabModel) and section.pretrained is not None:
+    beside = getattr(section, "pretrained", None) if isinstance(section, DeepLabModel) else None
+    if section.weights is not None and beside not in (None, "auto"):
         raise UserError("model.pretrained has no effect beside model.weights: give one of them")
 
 

@@ -33,8 +33,8 @@ def load(path: str | Path | None = None, overrides: Sequence[str] = ()) -> RunCo
     try:
         return from_plain(merge(values, words))
     except UserError as error:
-        if _mistake_in(values) == str(error):
-            raise
+        if path is not None and _mistake_in(values) == str(error):
+            raise UserError(f"{path}: {error}") from None
         raise UsageError(str(error)) from None
 
 

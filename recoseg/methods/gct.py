@@ -85,7 +85,10 @@ class GCT(Supervised):
     @classmethod
     def build(cls, student: nn.Module, parts: MethodParts, **settings: Any) -> GCT:
         second, weights = parts.another_network(), dict(student.named_parameters())
-        if all(torch.equal(weights[name], weight) for name, weight in second.named_parameters()):
+        if all(
+            name in weights and torch.equal(weights[name], weight)
+            for name, weight in second.named_parameters()
+        ):
             raise UserError(
                 "gct needs two networks that start differently, and these start alike: leave out "
                 "model.weights (model.pretrained fills the encoder alone), or take another method"

@@ -32,6 +32,7 @@ def test_the_weights_of_other_classes_are_refused_in_one_line(recoseg, tiny, pho
         "--out",
         "own",
         *own,
+        "--model.separable=false",
         "--model.weights",
         "first/weights.safetensors",
     ]

@@ -41,8 +41,8 @@ TOLD = """\
 ┃   ┃ colour     ┃ class      ┃  pixels ┃ images ┃
 ┡━━━╇━━━━━━━━━━━━╇━━━━━━━━━━━━╇━━━━━━━━━╇━━━━━━━━┩
 │ 0 │ ██ #000000 │ background │ 66.67 % │      2 │
-│ 1 │ ██ #800000 │ leaf       │ 16.67 % │      1 │
-│ 2 │ ██ #008000 │ [red]stem  │ 16.67 % │      1 │
+│ 1 │ ██ #ff3c3c │ leaf       │ 16.67 % │      1 │
+│ 2 │ ██ #1e4bff │ [red]stem  │ 16.67 % │      1 │
 │   │            │ (void)     │     0 % │      0 │
 └───┴────────────┴────────────┴─────────┴────────┘
 where objects overlap, the smaller one is on top; pixels without an object are background

@@ -46,12 +46,12 @@ def test_a_few_labelled_pixels_of_each_image_are_enough(recoseg, small, method) 
 )
 def test_what_cannot_serve_is_refused_in_one_line(recoseg, small, settings, says) -> None:
     outcome = recoseg("train", "--out", "run", *small, *settings)
-    assert (outcome.code, outcome.err.count("\n")) == (1, 1)
+    assert (outcome.code in (1, 2), outcome.err.count("\n")) == (True, 1)
     assert says in outcome.err
 
 
 def test_dmt_without_a_second_start_is_refused_in_one_line(recoseg, trained_run, small) -> None:
     weights = trained_run("run", *small) / "weights.safetensors"
     outcome = recoseg("train", "--out", "other", *small, "--method=dmt", f"--model.weights={weights}")
-    assert (outcome.code, outcome.err.count("\n")) == (1, 1)
+    assert (outcome.code in (1, 2), outcome.err.count("\n")) == (True, 1)
     assert "dmt needs two networks that start apart" in outcome.err

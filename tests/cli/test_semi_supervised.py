@@ -155,7 +155,7 @@ def test_no_unlabelled_images_is_a_clear_line(recoseg, tmp_path, small) -> None:
     outcome = recoseg("train", "--out", "run", *settings, "--method=mean_teacher")
     assert (outcome.code in (1, 2), outcome.err.count("\n")) == (True, 1)
     assert "method mean_teacher learns from unlabelled images too, and this split has none" in outcome.err
-    assert "Use fewer labels (split.labels 20), or method supervised" in outcome.err
+    assert "Add images without masks to images/, leave some labels unseen" in outcome.err
     assert not (tmp_path / "run").exists()
 
 
