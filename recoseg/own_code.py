@@ -20,7 +20,8 @@ def answer_of(factory: str, *arguments: object, **options: object) -> object:
     """
     module_name, separator, function_name = factory.partition(":")
     if not (module_name and separator and function_name):
-        raise UserError(f"factory: got {shortened(repr(factory))}, needs package.module:function, such as my_network:unet")
+        given = shortened(repr(factory))
+        raise UserError(f"factory: got {given}, needs package.module:function, such as my_network:unet")
     with _current_folder_importable():
         function = _function_of(_imported(module_name, factory), function_name, factory)
         with _naming_trouble(f"factory {factory!r} failed"):
