@@ -6,6 +6,8 @@ A page has the place of a table between two comments, <!-- table NAME --> and <!
 of each class begins with <!-- classes NAME -->. Rows or columns may follow the name, and then seeds:
 <!-- table cityscapes-20 classmix reco-classmix seeds 0 -->.
 A chart with rows of its own has them above it: <!-- chart NAME ROWS -->.
+The table and the chart of simulated clicks, <!-- clicks --> and clicks.svg, are of results/label.jsonl, where
+recoseg label --simulate left its lines.
 """
 
 from __future__ import annotations
@@ -17,16 +19,19 @@ from pathlib import Path
 
 from recoseg.cli.main import main as recoseg
 from recoseg.files import write_whole
+from recoseg.label.simulated_clicks import as_markdown, draw_trials, read_trials
 
 ROOT = Path(__file__).resolve().parents[1]
 PROFILE = "small"
 RESULTS = ROOT / "results" / f"{PROFILE}.jsonl"
+CLICKS = ROOT / "results" / "label.jsonl"
 PAGES = (ROOT / "RESULTS.md", ROOT / "README.md")
 CHARTS = ROOT / "docs" / "results"
 PLACE = re.compile(
     r"(<!-- (?P<kind>table|classes) (?P<words>[^>]+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL
 )
 
+PLACE_OF_CLICKS = re.compile(r"(<!-- clicks -->\n).*?(<!-- end -->)", re.DOTALL)
 CHART = re.compile(
     r"(?:<!-- chart (?P<words>[^>]+) -->\n)?"
     r"!\[[^]]*\]\(docs/results/(?P<grid>[a-z0-9-]+?)(?P<curves>-curves)?\.svg\)"
@@ -54,6 +59,8 @@ def filled(page: str) -> str:
         text = table(place["words"], *more, "--format", "markdown")
         return f"{place[1]}\n{text.strip()}\n\n{place['end']}"
 
+    clicks = as_markdown(read_trials(CLICKS))
+    page = PLACE_OF_CLICKS.sub(lambda place: f"{place[1]}\n{clicks}\n\n{place[2]}", page)
     return PLACE.sub(written, page)
 
 
@@ -62,6 +69,9 @@ def draw(page: str) -> None:
     CHARTS.mkdir(parents=True, exist_ok=True)
     for place in CHART.finditer(page):
         path = str(CHARTS / f"{place['grid']}{place['curves'] or ''}.svg")
+        if place["grid"] == "clicks":
+            draw_trials(Path(path), read_trials(CLICKS))
+            continue
         table(place["words"] or place["grid"], "--curves" if place["curves"] else "--chart", path, "--force")
 
 

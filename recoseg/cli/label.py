@@ -113,7 +113,7 @@ def _simulate(arguments: argparse.Namespace) -> int:
     from recoseg.cli.terminal import new_console, progress_of
     from recoseg.label.features import FrozenFeatures, pretrained_encoder
     from recoseg.label.simulate import CLICKS, STRATEGIES, hidden_answers, simulate
-    from recoseg.label.simulated_clicks import Trial, as_table, draw_trials, read_trials
+    from recoseg.label.simulated_clicks import Trial, draw_trials, read_trials, tables
 
     most, num_seeds, num_images = (
         _at_least_one(arguments, name, usual)
@@ -144,7 +144,8 @@ def _simulate(arguments: argparse.Namespace) -> int:
             trials.append(trial)
             trial.append_to(out / "clicks.jsonl")
             console.print(f"{strategy}, seed {seed}: mean IoU {trial.mean_iou[-1]:.1%} after {most} clicks")
-    console.print(as_table(trials, clicks))
+    for table in tables(trials, clicks):
+        console.print(table)
     for suffix in ("png", "svg"):
         draw_trials(out / f"clicks.{suffix}", trials)
     return 0

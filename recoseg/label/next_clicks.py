@@ -4,7 +4,7 @@ A click tells of what looks like it: its value is how much nearer, by cosine of 
 to a labelled one (coverage: diversity and typicality in one). Cells count more where the teacher wavers
 between two classes, more if the relation graph says that these are alike, and more if few points of them are
 known; and a click counts more in an image unlike those with marks. Doubt alone asks for contours and odd
-things, and needs about as many clicks as chance does.
+things, which tell of little else.
 """
 
 from __future__ import annotations

@@ -51,15 +51,16 @@ def grouped(trials: Sequence[Trial]) -> dict[str, dict[str, list[Trial]]]:
     return result
 
 
-def as_table(trials: Sequence[Trial], clicks: Sequence[int]) -> Table:
-    """Means over seeds."""
-    table = Table("data", "strategy", "seeds", *map(str, clicks), title="mean IoU (%) after so many clicks")
+def tables(trials: Sequence[Trial], clicks: Sequence[int]) -> list[Table]:
+    """One for each dataset: means over seeds."""
+    result = []
     for data, strategies in grouped(trials).items():
+        table = Table("clicks", *map(str, clicks), title=f"{data}: mean IoU (%) after so many clicks")
         for strategy, seeds in strategies.items():
             means = dict(mean_line([trial.points for trial in seeds]))
-            cells = [hundredths(means.get(count)) for count in clicks]
-            table.add_row(data, strategy, str(len(seeds)), *cells)
-    return table
+            table.add_row(strategy, *(hundredths(means.get(count)) for count in clicks))
+        result.append(table)
+    return result
 
 
 def as_markdown(trials: Sequence[Trial]) -> str:

@@ -131,7 +131,7 @@ def test_simulated_clicks_end_in_lines_a_table_and_a_chart(two_tone, tmp_path, m
     lines = [json.loads(line) for line in (out / "clicks.jsonl").read_text().splitlines()]
     assert [line["strategy"] for line in lines] == ["random", "uncertainty", "queue"]
     assert all(line["clicks"] == [10] and line["mean_iou"][0] > 0.7 for line in lines)
-    assert "mean IoU (%) after so many clicks" in shown
+    assert "two_tone: mean IoU (%) after so many clicks" in " ".join(shown.split())
     assert (out / "clicks.png").stat().st_size > 1000
     assert (out / "clicks.svg").read_text().startswith("<?xml")
     assert main(words) == 0  # what is there is not done again
