@@ -49,7 +49,12 @@ def run(arguments: argparse.Namespace) -> int:
     folder = LabelFolder.open(Path(arguments.data), Path(arguments.images) if arguments.images else None)
     with progress_of(new_console(stderr=True), doing="writing labels", did="wrote") as progress:
         if is_coco:
-            content = coco_text(folder, polygons=arguments.polygons, progress=progress)
+            content = coco_text(
+                folder,
+                folder.classes,
+                polygons=arguments.polygons,
+                progress=lambda done: progress(done, len(folder.files)),
+            )
         else:
             prefix = LOCAL_FILES if arguments.prefix is None else arguments.prefix
             content = label_studio_text(folder, prefix=prefix, progress=progress)

@@ -7,7 +7,7 @@ import of what was exported keeps every pixel.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,14 +76,22 @@ def _name_of(number: int, classes: ClassInfo) -> str:
 # COCO: an object a connected region
 
 
-def coco_text(folder: LabelFolder, *, polygons: bool, progress: Progress | None = None) -> str:
-    """Objects as compressed run lengths, or as polygons, in which a hole is reached by a cut of no width."""
+def coco_text(
+    labelled: Iterable[tuple[str, Labels]],
+    classes: ClassInfo,
+    *,
+    polygons: bool,
+    progress: Callable[[int], None] | None = None,
+) -> str:
+    """Of (photo, its labels): objects as compressed run lengths, or as polygons, in which a hole is reached
+    by a cut of no width. `progress` hears of how many images are done.
+    """
     images: list[dict[str, Any]] = []
     objects: list[dict[str, Any]] = []
-    for number, (photo, labels) in enumerate(folder, start=1):
+    for number, (photo, labels) in enumerate(labelled, start=1):
         height, width = labels.shape
         images.append({"id": number, "file_name": photo, "width": width, "height": height})
-        for index in _drawn(labels, folder.classes):
+        for index in _drawn(labels, classes):
             for patch in _regions(labels == index):
                 rows, columns = patch.mask.shape
                 objects.append({
@@ -96,11 +104,11 @@ def coco_text(folder: LabelFolder, *, polygons: bool, progress: Progress | None 
                     "segmentation": _polygons(patch) if polygons else _run_lengths(patch, height, width),
                 })  # fmt: skip
         if progress:
-            progress(number, len(folder.files))
-    names = [*enumerate(folder.classes.names, start=1)]
+            progress(number)
+    names = [*enumerate(classes.names, start=1)]
     has_void = any(one["category_id"] == IGNORE + 1 for one in objects)
     names += [(IGNORE + 1, VOID)] if has_void else []
-    rest = BACKGROUND if BACKGROUND in folder.classes.names else VOID
+    rest = BACKGROUND if BACKGROUND in classes.names else VOID
     return json.dumps({
         "info": {"description": "labels written by recoseg", REST_MARK: rest},
         "images": images,

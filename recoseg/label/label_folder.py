@@ -27,7 +27,7 @@ from recoseg.label.journal import NAME, Journal, Record
 from recoseg.label.label_state import OURS, LabelState
 from recoseg.label.marks import ACCEPTED, Box, Bytes, Painted, packed
 from recoseg.predict.label_png import write_png
-from recoseg.types import IGNORE
+from recoseg.types import IGNORE, ClassInfo
 
 HIDDEN = ".recoseg/label"
 """Below the folder: what can be made again, such as features and thumbnails."""
@@ -233,18 +233,22 @@ class LabelFolder:
             table[one.id] = index
         return table
 
-    def class_file(self) -> str:
-        """`classes.json`. Undoing may give two classes one name: they are told apart there."""
+    def class_info(self) -> ClassInfo:
+        """Undoing may give two classes one name: they are told apart here."""
         names: list[str] = []
         for one in self.state.classes():
             name, count = one.name, 2
             while name in names:
                 name, count = f"{one.name} ({count})", count + 1
             names.append(name)
-        palette = [list(one.colour) for one in self.state.classes()]
+        return ClassInfo(tuple(names), tuple(one.colour for one in self.state.classes()))
+
+    def class_file(self) -> str:
+        """`classes.json`."""
+        classes = self.class_info()
         content: dict[str, Any] = {
-            "names": names,
-            "palette": palette,
+            "names": list(classes.names),
+            "palette": [list(colour) for colour in classes.palette],
             "ignore_index": IGNORE,
             "format": "index",
         }

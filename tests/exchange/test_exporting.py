@@ -48,7 +48,7 @@ def exported(root: Path, kind: str) -> object:
         for task in tasks:  # what the tool does when somebody confirms a prediction
             task["annotations"] = task.pop("predictions")
         return tasks
-    return json.loads(coco_text(folder, polygons=kind == "polygons"))
+    return json.loads(coco_text(folder, folder.classes, polygons=kind == "polygons"))
 
 
 def back_again(root: Path, content: object, kind: str, names) -> dict[str, np.ndarray]:
@@ -88,7 +88,8 @@ def test_a_round_trip_keeps_every_pixel(kind, names, first, second) -> None:
 
 def test_coco_has_an_object_for_each_connected_region(tmp_path) -> None:
     labels = np.array([[1, 1, 0, 1], [0, 1, 0, 255]], dtype=np.uint8)
-    content = json.loads(coco_text(LabelFolder.open(dataset(tmp_path, {"a": labels}), None), polygons=True))
+    folder = LabelFolder.open(dataset(tmp_path, {"a": labels}), None)
+    content = json.loads(coco_text(folder, folder.classes, polygons=True))
     assert content["images"] == [{"id": 1, "file_name": "a.jpg", "width": 4, "height": 2}]
     assert [one["name"] for one in content["categories"]] == ["background", "leaf", "stem", "void"]
     found = [(one["category_id"], one["area"], one["bbox"]) for one in content["annotations"]]

@@ -186,6 +186,13 @@ def test_files_are_written_for_others(served, image_folder):
     overlay = np.array(Image.open(root / "export/labels/overlay/a.png")).astype(int)
     np.testing.assert_allclose(overlay[0, 0], np.add(colour, [90, 120, 60]) / 2, atol=1)
     assert overlay[0, 7].tolist() == [90, 120, 60]
+    answer = server.client.post("/api/export", json={"what": ["coco"], "of": "labels"})
+    assert answer.json()["files"] == 1
+    coco = json.loads((root / "export/labels/coco.json").read_text())
+    assert [one["name"] for one in coco["categories"]][:2] == ["leaf", "soil"]
+    assert [one["file_name"] for one in coco["images"]] == [next((root / "images").iterdir()).name]
+    found = [one for one in coco["annotations"] if one["category_id"] == 2]
+    assert [one["bbox"] for one in found] == [[0, 0, 4, 6]]
 
 
 def test_names_are_never_taken_for_anything_else(served, image_folder, until):
