@@ -119,7 +119,7 @@ def label_tile(folder: LabelFolder, key: str, level: int, x: int, y: int) -> byt
     )
     if box[0] < box[2] and box[1] < box[3]:
         labels = folder.labels(key, box)
-        both = labels.ids | labels.origins.astype(np.uint16) << 8
+        both: NDArray[np.uint16] = labels.ids | labels.origins.astype(np.uint16) * np.uint16(256)
         for _ in range(level):
             both = _halved_labels(both)
         row, column = (box[1] - top) // unit, (box[0] - left) // unit
