@@ -12,11 +12,12 @@ SAVES_MEMORY = "smaller steps need less: --train.labelled_per_step 2, --augment.
 AVERAGE = "0.97"
 TEACHER = [
     "--method", "mean_teacher", "--method.mix", "classmix", "--method.student_pass", "together",
-    "--method.decay", AVERAGE, "--method.warm_up", "fast", "--method.trust_above", "0.9",
+    "--method.decay", AVERAGE, "--method.warm_up", "fast", "--method.trust_above", "0.7",
+    "--method.pixel_above", "0.8",
 ]  # fmt: skip
 CONTRAST = [
     "--contrast", "reco", "--contrast.keys", "shared", "--contrast.num_queries", "128",
-    "--contrast.num_keys", "256", "--contrast.feature_channels", "128", "--contrast.weight", "0.5",
+    "--contrast.num_keys", "256", "--contrast.feature_channels", "128", "--contrast.weight", "0.1",
 ]  # fmt: skip
 
 
@@ -43,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     console = new_console()
     out = Path(arguments.out) if arguments.out else free_path(Path("runs/demo"))
-    compared = _compared_runs()
+    compared = _compared_runs(configs.load("demo", arguments.settings).train.iterations)
     runs = []
     for number, (name, words) in enumerate(compared.items(), 1):
         console.print(f"{number} of {len(compared)}: {name}", style="bold")
@@ -58,12 +59,16 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _compared_runs() -> dict[str, list[str]]:
-    """Names and settings: the same labelled images, steps and labelled crops a step for all of them."""
+def _compared_runs(iterations: int) -> dict[str, list[str]]:
+    """Names and settings: the same labelled pixels, steps and labelled crops a step for all of them.
+
+    Where unlabelled images are used, the first three tenths of the iterations have labels alone.
+    """
+    teacher = [*TEACHER, "--method.supervised_start", str(3 * iterations // 10)]
     return {
         "supervised": ["--method", "supervised", "--method.average", AVERAGE, "--method.warm_up", "fast"],
-        "ClassMix": TEACHER,
-        "ClassMix + ReCo": [*TEACHER, *CONTRAST],
+        "ClassMix": teacher,
+        "ClassMix + ReCo": [*teacher, *CONTRAST],
     }
 
 

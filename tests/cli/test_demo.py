@@ -6,7 +6,7 @@ from recoseg.cli.demo import free_path
 
 SMALL = [
     "--data.num-train=4", "--data.num-val=2", "--train.iterations=2", "--train.labelled-per-step=2",
-    "--split.min-classes=1",
+    "--split.labels=3",
 ]  # fmt: skip
 
 
