@@ -10,7 +10,7 @@ def test_every_method_is_listed_with_its_costs_in_eighty_columns(recoseg) -> Non
     outcome = recoseg("methods")
     assert outcome.code == 0, outcome.err
     for name in METHODS:
-        assert any(line.startswith(f"{name} ") for line in outcome.out.splitlines()), name
+        assert any(line.strip().startswith(f"{name} ") for line in outcome.out.splitlines()), name
     assert max(map(len, outcome.out.splitlines())) <= 80
 
 
