@@ -234,6 +234,9 @@ class LabelFolder:
         return table
 
     def class_info(self) -> ClassInfo:
+        return ClassInfo(self._class_names(), tuple(one.colour for one in self.state.classes()))
+
+    def _class_names(self) -> tuple[str, ...]:
         """Undoing may give two classes one name: they are told apart here."""
         names: list[str] = []
         for one in self.state.classes():
@@ -241,14 +244,13 @@ class LabelFolder:
             while name in names:
                 name, count = f"{one.name} ({count})", count + 1
             names.append(name)
-        return ClassInfo(tuple(names), tuple(one.colour for one in self.state.classes()))
+        return tuple(names)
 
     def class_file(self) -> str:
-        """`classes.json`."""
-        classes = self.class_info()
+        """`classes.json`; there may be no class yet."""
         content: dict[str, Any] = {
-            "names": list(classes.names),
-            "palette": [list(colour) for colour in classes.palette],
+            "names": list(self._class_names()),
+            "palette": [list(one.colour) for one in self.state.classes()],
             "ignore_index": IGNORE,
             "format": "index",
         }

@@ -233,7 +233,7 @@ def test_a_run_whose_settings_are_wrong_is_named_among_others(world, capsys):
     config.write_text(config.read_text().replace("lr: 0.0025", "lr: -1"))
     assert main(["status", "."]) == 1
     shown = capsys.readouterr()
-    assert shown.err == "recoseg: other: optimiser.lr: must be above 0, got -1\n"
+    assert shown.err == "recoseg: other/config.yaml: optimiser.lr: must be above 0, got -1\n"
     assert "run " in shown.out
 
 
