@@ -1,14 +1,14 @@
-"""Reading image and label files: images of these formats become 8-bit RGB, or the numbers a label holds."""
+"""Image and label files: read as 8-bit RGB, or as the numbers a label holds; written as PNG."""
 
 from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import torch
@@ -233,3 +233,13 @@ def image_suffixes() -> frozenset[str]:
     """Suffixes of the formats that are read, in lower case with their dot."""
     formats = Image.registered_extensions()
     return frozenset(suffix for suffix, name in formats.items() if name in _known_formats())
+
+
+def write_png(
+    file: BinaryIO, pixels: Pixels, *, palette: Sequence[tuple[int, int, int]] | None = None
+) -> None:
+    """(H, W) of 8 or 16 bits as grey; with a `palette`, 8-bit indices into it. (H, W, 3) as RGB."""
+    picture = Image.fromarray(np.ascontiguousarray(pixels))
+    if palette is not None:
+        picture.putpalette([value for colour in palette for value in colour])
+    picture.save(file, "PNG", compress_level=3)

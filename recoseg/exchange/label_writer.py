@@ -13,11 +13,11 @@ from typing import Any, TypedDict
 
 import numpy as np
 
+from recoseg.data.image_files import write_png
 from recoseg.data.problem import FileError, Problem
 from recoseg.exchange.annotation import AnnotatedImage
 from recoseg.exchange.drawing import Drawing
 from recoseg.files import real, whole_file
-from recoseg.predict.label_png import write_png
 from recoseg.records import Count
 from recoseg.types import IGNORE, ClassInfo
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from recoseg.data.folder.class_list import label_scheme
 from recoseg.data.folder.listing import scan_folder
-from recoseg.data.image_files import upright_size
+from recoseg.data.image_files import upright_size, write_png
 from recoseg.data.problem import FileError
 from recoseg.errors import UserError
 from recoseg.files import write_whole
@@ -26,7 +26,6 @@ from recoseg.label.actions import NotNowError, record_of
 from recoseg.label.journal import NAME, Journal, Record
 from recoseg.label.label_state import OURS, LabelState
 from recoseg.label.marks import ACCEPTED, Box, Bytes, Painted, packed
-from recoseg.predict.label_png import write_png
 from recoseg.types import IGNORE, ClassInfo
 
 HIDDEN = ".recoseg/label"

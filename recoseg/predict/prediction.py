@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
+from recoseg.data.image_files import write_png
 from recoseg.errors import UserError
 from recoseg.files import whole_file
 from recoseg.overlay import OPACITY, Overlay, bands
-from recoseg.predict.label_png import write_png
 from recoseg.types import ClassInfo
 
 

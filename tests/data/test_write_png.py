@@ -1,18 +1,16 @@
-"""PNG files of ours are read back by Pillow as they were."""
+"""PNG files that we write are read back as they were."""
 
 from __future__ import annotations
 
 import io
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from PIL import Image
 
-from recoseg.predict import label_png as png
-from recoseg.predict.label_png import write_png
+from recoseg.data.image_files import write_png
 
 
 def written(pixels: np.ndarray, **settings: object) -> Image.Image:
@@ -44,13 +42,6 @@ def test_indices_and_their_colours_come_back() -> None:
     assert image.mode == "P"
     assert np.array_equal(np.asarray(image), indices)
     assert np.array_equal(np.asarray(image.convert("RGB")), np.array(palette)[indices])
-
-
-@pytest.mark.parametrize("kind", [np.uint8, np.uint16])
-def test_an_image_of_several_bands_is_one_image(monkeypatch, kind) -> None:
-    monkeypatch.setattr(png, "BAND_BYTES", 50)
-    pixels = np.arange(23 * 17, dtype=kind).reshape(23, 17)
-    assert np.array_equal(np.asarray(written(pixels)), pixels)
 
 
 def test_a_view_with_gaps_is_written_as_it_looks() -> None:
