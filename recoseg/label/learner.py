@@ -150,6 +150,8 @@ class Learner:
         elif self._unasked:
             self._ask()
         elif self.quick.is_ready and self._calm < _CALM_STEPS and self._cells:
+            if self._waiting and not self.pool.is_full:
+                self._add_image()  # in turns: features grow however often somebody clicks
             self._due = 5 * _STEPS_AT_ONCE
             self._begun = time.perf_counter()
         elif self._waiting and not self.pool.is_full:

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from PIL import Image
-
 from recoseg.data.image_files import read_rgb
 from recoseg.errors import UserError
 from recoseg.exchange.exporting import coco_text
@@ -15,6 +12,7 @@ from recoseg.files import whole_file, write_whole
 from recoseg.label.actions import NotNowError
 from recoseg.label.label_folder import png_of
 from recoseg.label.marks import Bytes
+from recoseg.overlay import Overlay
 from recoseg.types import IGNORE
 
 if TYPE_CHECKING:
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
 
 KINDS = ("index", "palette", "overlay", "coco")
 SOURCES = ("labels", "prediction")
-_OPACITY = 0.5
 
 
 def write_masks(labelling: Labelling, what: object, of: object) -> dict[str, Any]:
@@ -42,15 +39,16 @@ def write_masks(labelling: Labelling, what: object, of: object) -> dict[str, Any
             path = target / kind / f"{key}.png"
             path.parent.mkdir(parents=True, exist_ok=True)
             if kind == "overlay":
+                drawn = Overlay().draw(read_rgb(folder.images[key]), indices, folder.class_info())
                 with whole_file(path) as temporary:
-                    Image.fromarray(_overlay(read_rgb(folder.images[key]), indices, palette)).save(
-                        temporary, "PNG"
-                    )
+                    drawn.save(temporary, "PNG")
             else:
                 write_whole(path, png_of(indices, palette=_padded(palette) if kind == "palette" else None))
             num_files += 1
     if "coco" in what and next(_masks(labelling, str(of)), None) is not None:
-        photos = ((folder.images[key].name, indices) for key, indices in _masks(labelling, str(of)))
+        photos = (
+            (f"{key}{folder.images[key].suffix}", indices) for key, indices in _masks(labelling, str(of))
+        )
         target.mkdir(parents=True, exist_ok=True)
         write_whole(target / "coco.json", coco_text(photos, folder.class_info(), polygons=False))
         num_files += 1
@@ -77,9 +75,3 @@ def _masks(labelling: Labelling, of: str) -> Iterator[tuple[str, Bytes]]:
 def _padded(palette: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
     """All 256 colours: void, the last, is white."""
     return [*palette, *[(0, 0, 0)] * (IGNORE - len(palette)), (255, 255, 255)]
-
-
-def _overlay(image: Bytes, indices: Bytes, palette: list[tuple[int, int, int]]) -> Bytes:
-    colours = np.array(_padded(palette), dtype=np.uint8)[indices]  # (H, W, 3)
-    mixed = np.round((1 - _OPACITY) * image + _OPACITY * colours).astype(np.uint8)
-    return np.where((indices == IGNORE)[..., None], image, mixed)

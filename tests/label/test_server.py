@@ -184,7 +184,8 @@ def test_files_are_written_for_others(served, image_folder):
     colour = server.get("/api/state").json()["classes"][1]["colour"]
     assert list(palette.convert("RGB").getpixel((0, 0))) == colour
     overlay = np.array(Image.open(root / "export/labels/overlay/a.png")).astype(int)
-    np.testing.assert_allclose(overlay[0, 0], np.add(colour, [90, 120, 60]) / 2, atol=1)
+    np.testing.assert_allclose(overlay[0, 0], 0.4 * np.array(colour) + 0.6 * np.array([90, 120, 60]), atol=1)
+    assert overlay[0, 3].tolist() == colour  # the contour
     assert overlay[0, 7].tolist() == [90, 120, 60]
     answer = server.client.post("/api/export", json={"what": ["coco"], "of": "labels"})
     assert answer.json()["files"] == 1
