@@ -1,13 +1,14 @@
-"""One step of the trainer, with ReCo, against its floor, and the share of each of its phases.
+"""One step of the trainer against its floor, and the share of each of its phases.
 
     python benchmarks/step.py                ClassMix on the small network and the paper's
     python benchmarks/step.py small vat cct  other methods (METHODS)
+    python benchmarks/step.py small vat plain    without the contrast
     python benchmarks/step.py small          MobileNetV2, decoder 128, 2 + 2 crops of 256 x 256
     python benchmarks/step.py paper          ResNet-101, decoder 256, 2 + 2 crops of 512 x 512
 
-The floor is what no implementation can avoid: the student forward and backward on 4 crops, both heads, and
-what the method asks of its teacher for 2 of them: a forward pass, also a second one with its way back, or
-nothing. Floor and step take turns in one process. The step has everything that training has: loading,
+The floor is what no implementation of the method can avoid: its networks' own passes, forward and backward,
+each on as many crops as in a step. They are recorded in one step and run again on the same inputs, without
+anything between them. Floor and step take turns in one process. The step has all that training has: loading,
 augmentation, pseudo-labels, mix, losses, contrast, optimiser, moving average. Memory is the peak of the
 resident set of a process of its own that does some steps. On a busy machine the ratio means little.
 """
@@ -20,7 +21,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import fields
+from dataclasses import dataclass, fields, is_dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -29,7 +30,8 @@ import numpy as np
 import torch
 from _side_by_side import milliseconds, ratio, side_by_side
 from rich.console import Console
-from torch import Tensor
+from torch import Tensor, nn
+from torch.utils._pytree import tree_map
 
 from recoseg.config import load
 from recoseg.config.parse import members
@@ -55,17 +57,12 @@ SIZES = {
     ),
     "paper": (512, "--model.encoder resnet101 --model.decoder_width 256"),
 }
-METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
-    **{name: (f"--method {name}", ()) for name in OURS},  # of those below alone, the floor has all passes
-    "classmix": ("--method mean_teacher", ("forward",)),
-    "mean_teacher": (
-        "--method mean_teacher --method.mix none --method.consistency probabilities",
-        ("forward",),
-    ),
-    "vat": ("--method vat", ("forward", "backward")),
-    "cct": ("--method cct", ()),
+METHODS = {
+    **{name: f"--method {name}" for name in OURS},
+    "classmix": "--method mean_teacher",
+    "mean_teacher": "--method mean_teacher --method.mix none --method.consistency probabilities",
 }
-"""A name -> its settings, and the passes of its teacher: forward, or forward and backward to the image."""
+"""A name -> its settings."""
 CONTRAST = "--contrast reco --contrast.keys shared"
 PASSES = {
     "student_pass": "--method.student_pass=together",
@@ -115,7 +112,7 @@ class Blocks(Dataset):
 
 def new_trainer(size: str, method: str, folder: Path, *, contrast: bool) -> Trainer:
     side, model = SIZES[size]
-    words = f"{model} {METHODS[method][0]} {TRAIN} {CONTRAST if contrast else ''}".split()
+    words = f"{model} {METHODS[method]} {TRAIN} {CONTRAST if contrast else ''}".split()
     section = members(get_type_hints(RunConfig)["method"])[words[words.index("--method") + 1]]
     names = {field.name for field in fields(section)}
     words += [word for name, word in PASSES.items() if name in names]
@@ -138,26 +135,68 @@ def steps(trainer: Trainer, log: RunLog) -> Iterator[None]:
         yield
 
 
-def floor_of(trainer: Trainer, side: int, teacher_passes: tuple[str, ...]) -> Callable[[], None]:
-    """Student forward and backward on 4 crops, and the passes of the teacher on 2."""
-    student = trainer.method.student
-    teacher = trainer.method.evaluation_model
-    images = torch.rand(4, 3, side, side)
-    plain = teacher.inference().requires_grad_(False)  # type: ignore[operator]
+@dataclass(frozen=True)
+class Pass:
+    """A call of a network, or of a part that a method calls by itself."""
 
-    def run() -> None:
-        if "forward" in teacher_passes:
-            with torch.no_grad():
-                plain(images[:2])
-        if "backward" in teacher_passes:
-            moved = images[:2].clone().requires_grad_()
-            torch.autograd.grad(plain(moved).logits.sum(), moved)
-        output = student(images)
-        outputs = [tensor for tensor in (output.logits, output.features) if tensor is not None]
-        torch.autograd.backward(outputs, [torch.full_like(tensor, 1e-6) for tensor in outputs])
-        student.zero_grad(set_to_none=True)
+    module: nn.Module
+    inputs: tuple[Any, ...]
+    with_gradient: bool
 
-    return run
+    def again(self) -> None:
+        inputs = tree_map(_leaf, self.inputs)
+        with torch.set_grad_enabled(self.with_gradient):
+            outputs = [one for one in _tensors(self.module(*inputs)) if one.requires_grad]
+        if outputs:
+            torch.autograd.backward(outputs, [torch.full_like(one, 1e-6) for one in outputs])
+
+
+def recorded_passes(trainer: Trainer, step: Callable[[], None]) -> list[Pass]:
+    """The outermost calls of modules in a step: a network, not its layers; no views and no contrast."""
+    found: list[Pass] = []
+    depth = 0
+
+    def enter(module: nn.Module, inputs: tuple[Any, ...]) -> None:
+        nonlocal depth
+        if depth == 0:
+            found.append(Pass(module, tree_map(_leaf, inputs), torch.is_grad_enabled()))
+        depth += 1
+
+    def leave(module: nn.Module, inputs: Any, output: Any) -> None:
+        nonlocal depth
+        depth -= 1
+
+    method: Any = trainer.method
+    parts = (getattr(method, name, None) for name in ("contrast", "view", "views"))
+    others = {id(one) for part in parts if isinstance(part, nn.Module) for one in part.modules()}
+    hooks = [
+        hook
+        for module in method.modules()
+        if module is not method and id(module) not in others
+        for hook in (module.register_forward_pre_hook(enter), module.register_forward_hook(leave))
+    ]
+    step()
+    for hook in hooks:
+        hook.remove()
+    return found
+
+
+def _leaf(value: Any) -> Any:
+    """Of its own, so that the way back ends at it."""
+    if hasattr(value, "with_maps"):
+        return value.with_maps([_leaf(one) for one in value.maps])
+    return value.detach().requires_grad_(value.requires_grad) if isinstance(value, Tensor) else value
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    """In tuples, dictionaries and dataclasses, however deep."""
+    if is_dataclass(value):
+        value = [getattr(value, field.name) for field in fields(value)]
+    if isinstance(value, list | tuple):
+        return [tensor for one in value for tensor in _tensors(one)]
+    if isinstance(value, dict):
+        return _tensors(list(value.values()))
+    return [value] if isinstance(value, Tensor) else []
 
 
 class Phases:
@@ -172,10 +211,10 @@ class Phases:
             (teacher, "logits", "teacher"),
             (method, "perturbed", "direction"),
             (getattr(method, "decoders", None), "forward", "auxiliary decoders"),
-            (method.view, "_altered", "view: mix, colour, flip"),
+            (getattr(method, "view", None), "_altered", "view: mix, colour, flip"),
             (trainer, "weak_view", "colour of labelled crops"),
             (method.student, "forward", "student forward"),
-            (method.contrast, "forward", "contrast forward"),
+            (getattr(method, "contrast", None), "forward", "contrast forward"),
             (trainer.precision, "backward", "backward"),
             (trainer.precision, "update", "optimiser"),
             (teacher, "update", "moving average"),
@@ -196,14 +235,18 @@ class Phases:
         return run
 
 
-def compare(size: str, method: str, rounds: int) -> None:
-    side = SIZES[size][0]
+def compare(size: str, method: str, rounds: int, *, contrast: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        trainer = new_trainer(size, method, Path(folder), contrast=True)
-        log = quiet_log(trainer)
-        floor = floor_of(trainer, side, METHODS[method][1])
-        walk, phases = steps(trainer, log), Phases(trainer)
+        trainer = new_trainer(size, method, Path(folder), contrast=contrast)
+        walk = steps(trainer, quiet_log(trainer))
         next(walk)
+        passes = recorded_passes(trainer, lambda: next(walk))
+        phases = Phases(trainer)
+
+        def floor() -> None:
+            for one in passes:
+                one.again()
+            trainer.method.zero_grad(set_to_none=True)
 
         def step() -> None:
             phases.is_on = True
@@ -213,7 +256,7 @@ def compare(size: str, method: str, rounds: int) -> None:
         seconds = side_by_side({"floor": floor, "step": step}, rounds=rounds)
     fastest = min(seconds["step"]) / min(seconds["floor"])
     print(
-        f"{size}, {method}: floor {milliseconds(seconds, 'floor'):.0f} ms, "
+        f"{size}, {method}{' + ReCo' if contrast else ''}: floor {milliseconds(seconds, 'floor'):.0f} ms, "
         f"step {milliseconds(seconds, 'step'):.0f} ms; "
         f"ratio {ratio(seconds, 'step', 'floor'):.3f}, of the fastest {fastest:.3f}"
     )
@@ -250,9 +293,12 @@ def main(words: list[str]) -> None:
     keep_freed_memory()  # as every command does; the floor gains by it as well
     print(f"{NUM_CLASSES} classes, {torch.get_num_threads()} threads")
     methods = [word for word in words if word in METHODS] or ["classmix"]
-    sizes = [word for word in words if word not in METHODS] or list(SIZES)
+    sizes = [word for word in words if word in SIZES] or list(SIZES)
+    contrast = "plain" not in words
     for size, method in product(sizes, methods):
-        compare(size, method, rounds=4 if size == "paper" else 12)
+        compare(size, method, rounds=4 if size == "paper" else 8, contrast=contrast)
+        if not contrast:
+            continue
         alone, both = (peak_megabytes(size, method, contrast=contrast) for contrast in (False, True))
         print(f"  peak memory: {method} {alone:.0f} MB, + ReCo {both:.0f} MB, ratio {both / alone:.2f}")
 
