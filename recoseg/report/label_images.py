@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from recoseg.colours import confidence_colours
+from recoseg.colours import confidence_colours, is_background
 from recoseg.types import IGNORE, ClassInfo
 
 _LONGEST = 768
@@ -30,19 +30,22 @@ def photo_uri(image: Tensor) -> str:
 
 
 def label_map_uri(labels: Tensor, classes: ClassInfo) -> str:
-    """(H, W) uint8 in the classes' colours; whatever is not a class is transparent."""
+    """(H, W) uint8 in the classes' colours; whatever is not a class is transparent.
+
+    Background is opaque but for 1 in 255, by which page.html's filter `untinted` knows it.
+    """
     indices = np.minimum(labels.numpy(), len(classes)).astype(
         np.uint8
     )  # void next to the classes: fewer bits
     colours = [*classes.palette, (0, 0, 0)]
-    return _palette_uri(indices, colours, transparent=len(classes))
+    alphas = [254 if is_background(name) else 255 for name in classes.names]
+    return _palette_uri(indices, colours, bytes([*alphas, 0]))
 
 
 def error_map_uri(truth: Tensor, prediction: Tensor) -> str:
     """Wrong pixels in one strong colour, the rest, void included, transparent."""
-    return _palette_uri(
-        _wrong_pixels(truth, prediction).astype(np.uint8), [(0, 0, 0), _WRONG_COLOUR], transparent=0
-    )
+    wrong = _wrong_pixels(truth, prediction).astype(np.uint8)
+    return _palette_uri(wrong, [(0, 0, 0), _WRONG_COLOUR], b"\0")
 
 
 def confidence_uri(confidence: Tensor) -> str:
@@ -54,7 +57,7 @@ def confidence_uri(confidence: Tensor) -> str:
 
 def difference_map_uri(difference: Tensor) -> str:
     """A map of `difference` in its colours; where the runs agree it is transparent."""
-    return _palette_uri(difference.numpy(), list(_DIFFERENCE_COLOURS), transparent=0)
+    return _palette_uri(difference.numpy(), list(_DIFFERENCE_COLOURS), b"\0")
 
 
 def _wrong_pixels(truth: Tensor, prediction: Tensor) -> NDArray[np.bool_]:
@@ -74,12 +77,11 @@ def size_on_page(height: int, width: int, longest: int = _LONGEST) -> tuple[int,
     return max(1, round(width * factor)), max(1, round(height * factor))
 
 
-def _palette_uri(indices: NDArray[np.uint8], colours: list[tuple[int, int, int]], *, transparent: int) -> str:
+def _palette_uri(indices: NDArray[np.uint8], colours: list[tuple[int, int, int]], alphas: bytes) -> str:
+    """`alphas` of the first colours; the others are opaque."""
     picture = Image.fromarray(indices).convert("P")
     picture.putpalette([value for colour in colours for value in colour])
-    return data_uri(
-        _scaled(picture, Image.Resampling.NEAREST), "PNG", transparency=transparent, optimize=True
-    )
+    return data_uri(_scaled(picture, Image.Resampling.NEAREST), "PNG", transparency=alphas, optimize=True)
 
 
 def _scaled(picture: Image.Image, resampling: Image.Resampling, longest: int = _LONGEST) -> Image.Image:
@@ -87,7 +89,7 @@ def _scaled(picture: Image.Image, resampling: Image.Resampling, longest: int = _
     return picture if size == picture.size else picture.resize(size, resampling)
 
 
-def data_uri(picture: Image.Image, kind: str, **settings: int) -> str:
+def data_uri(picture: Image.Image, kind: str, **settings: int | bytes) -> str:
     buffer = BytesIO()
     picture.save(buffer, kind, **settings)
     return f"data:image/{kind.lower()};base64,{b64encode(buffer.getvalue()).decode()}"

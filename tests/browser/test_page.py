@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from PIL import Image
 
 pytestmark = pytest.mark.browser
 
@@ -152,6 +154,30 @@ def test_o_lays_labels_over_the_image(pages, open_tab) -> None:
     tab.press("o")
     assert float(tab.run(opacity)) < 1
     assert tab.run("document.getElementById('over').checked")
+
+
+def test_background_over_the_image_shows_the_image(pages, open_tab, tmp_path) -> None:
+    tab = open_tab(pages["two_classes"])  # background and leaf
+
+    def shown(view: str, *, over: bool) -> np.ndarray:
+        tab.click(f"input[value={view}] + span")
+        if tab.run("document.getElementById('over').checked") != over:
+            tab.press("o")
+        tab.run("document.querySelector('.frame').scrollIntoView()")
+        box = tab.run(f"""(() => {{
+          const box = document.querySelector(".layer[data-view={view}] img").getBoundingClientRect();
+          return [box.left, box.top + scrollY, box.right, box.bottom + scrollY].map(Math.round);
+        }})()""")
+        tab.screenshot(tmp_path / "page.png")
+        with Image.open(tmp_path / "page.png") as page:
+            return np.asarray(page.convert("RGB").crop(box)).astype(int)
+
+    photo, labels = shown("image", over=False), shown("prediction", over=False)
+    mixed = shown("prediction", over=True)
+    background = (labels <= 4).all(2)  # it is black
+    assert 0.1 < background.mean() < 0.9
+    assert abs(mixed - photo)[background].max() <= 4
+    assert abs(mixed - photo)[~background].mean() > 20
 
 
 def test_a_letter_in_the_choice_of_a_run_does_not_flip_pictures(pages, open_tab) -> None:

@@ -31,6 +31,13 @@ def test_a_label_map_shows_the_palette_and_void_is_transparent(count):
     assert pixels[:, 3].tolist() == [255] * count + [0]
 
 
+def test_background_is_told_from_the_other_classes_by_its_opacity():
+    classes = ClassInfo(("leaf", "background"), distinct_colours(2))
+    labels = torch.tensor([[0, 1, IGNORE]], dtype=torch.uint8)
+    pixels = np.array(decoded(label_map_uri(labels, classes)).convert("RGBA"))[0]
+    assert pixels[:, 3].tolist() == [255, 254, 0]
+
+
 def test_a_label_that_is_no_class_is_void():
     labels = torch.tensor([[0, 2, 7]], dtype=torch.uint8)
     assert np.array(decoded(label_map_uri(labels, classes_of(2))).convert("RGBA"))[0, :, 3].tolist() == [
