@@ -22,7 +22,7 @@ class ScenesData:
     num_test: int = setting(0, "number of test images", at_least=0, at_most=MOST_SCENES)
     seed: int = setting(0, "seed of the drawings", at_least=0, at_most=2**32 - 1)
     coarse: bool = setting(
-        False, "seven groups of classes, as Cityscapes has them, in place of sixteen classes"
+        False, "five large groups of classes in place of sixteen; people, poles, lights and signs are void"
     )
 
 

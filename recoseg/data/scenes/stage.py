@@ -54,12 +54,10 @@ CLASSES = ClassInfo(
 )
 
 _GROUPS = {
-    "flat": (Kind.ROAD, Kind.SIDEWALK),
+    "ground": (Kind.ROAD, Kind.SIDEWALK),
     "construction": (Kind.BUILDING, Kind.WALL, Kind.FENCE),
-    "object": (Kind.POLE, Kind.TRAFFIC_LIGHT, Kind.TRAFFIC_SIGN),
-    "nature": (Kind.VEGETATION,),
+    "vegetation": (Kind.VEGETATION,),
     "sky": (Kind.SKY,),
-    "human": (Kind.PERSON, Kind.RIDER),
     "vehicle": (Kind.CAR, Kind.TRUCK, Kind.BUS, Kind.BICYCLE),
 }
 
@@ -68,7 +66,7 @@ COARSE_CLASSES = ClassInfo(
 )
 
 COARSE_OF_LABEL = np.full(256, IGNORE, dtype=np.uint8)
-"""The coarse class of each label."""
+"""The coarse class of each label; people, poles, lights and signs have none."""
 for _number, _kinds in enumerate(_GROUPS.values()):
     COARSE_OF_LABEL[list(_kinds)] = _number
 
