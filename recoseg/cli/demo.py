@@ -9,16 +9,18 @@ TAKES_SETTINGS = True
 KEEPS_MEMORY = True
 SAVES_MEMORY = "smaller steps need less: --train.labelled_per_step 2, --augment.crop 64x64"
 
-AVERAGE = "0.97"
-TEACHER = [
+_AVERAGE = "0.97"
+_SUPERVISED = ["--method", "supervised", "--method.average", _AVERAGE, "--method.warm_up", "fast"]
+_TEACHER = [
     "--method", "mean_teacher", "--method.mix", "classmix", "--method.student_pass", "together",
-    "--method.decay", AVERAGE, "--method.warm_up", "fast", "--method.trust_above", "0.7",
-    "--method.pixel_above", "0.8",
+    "--method.decay", _AVERAGE, "--method.warm_up", "fast", "--method.pixel_above", "0.9",
 ]  # fmt: skip
-CONTRAST = [
+_CONTRAST = [
     "--contrast", "reco", "--contrast.keys", "shared", "--contrast.num_queries", "128",
-    "--contrast.num_keys", "256", "--contrast.feature_channels", "128", "--contrast.weight", "0.1",
+    "--contrast.num_keys", "256", "--contrast.feature_channels", "128",
 ]  # fmt: skip
+_COMPARED = {"supervised": _SUPERVISED, "ClassMix": _TEACHER, "ClassMix + ReCo": [*_TEACHER, *_CONTRAST]}
+"""Names and settings: the same labelled pixels, steps and labelled crops a step for all of them."""
 
 
 EXAMPLES = (
@@ -44,10 +46,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     console = new_console()
     out = Path(arguments.out) if arguments.out else free_path(Path("runs/demo"))
-    compared = _compared_runs(configs.load("demo", arguments.settings).train.iterations)
     runs = []
-    for number, (name, words) in enumerate(compared.items(), 1):
-        console.print(f"{number} of {len(compared)}: {name}", style="bold")
+    for number, (name, words) in enumerate(_COMPARED.items(), 1):
+        console.print(f"{number} of {len(_COMPARED)}: {name}", style="bold")
         trainer = new_run(configs.load("demo", [*words, *arguments.settings]), out / name)
         trainer.run(console)
         runs.append(trainer.folder.path)
@@ -57,19 +58,6 @@ def run(arguments: argparse.Namespace) -> int:
     print_run_table(runs, console, last="differences")
     console.print(f"done; open the page: {page.resolve().as_uri()}", soft_wrap=True)
     return 0
-
-
-def _compared_runs(iterations: int) -> dict[str, list[str]]:
-    """Names and settings: the same labelled pixels, steps and labelled crops a step for all of them.
-
-    Where unlabelled images are used, the first three tenths of the iterations have labels alone.
-    """
-    teacher = [*TEACHER, "--method.supervised_start", str(3 * iterations // 10)]
-    return {
-        "supervised": ["--method", "supervised", "--method.average", AVERAGE, "--method.warm_up", "fast"],
-        "ClassMix": teacher,
-        "ClassMix + ReCo": [*teacher, *CONTRAST],
-    }
 
 
 def free_path(wanted: Path) -> Path:
