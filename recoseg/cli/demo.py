@@ -38,6 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    import torch
+
     from recoseg import config as configs
     from recoseg.cli.run_table import print_run_table
     from recoseg.cli.terminal import new_console, told_progress
@@ -45,6 +47,9 @@ def run(arguments: argparse.Namespace) -> int:
     from recoseg.runs.start import new_run
 
     console = new_console()
+    torch.set_num_threads(
+        1
+    )  # crops of 64x64 are too small for more; and numbers do not depend on the machine's cores
     out = Path(arguments.out) if arguments.out else free_path(Path("runs/demo"))
     runs = []
     for number, (name, words) in enumerate(_COMPARED.items(), 1):
