@@ -47,9 +47,8 @@ def run(arguments: argparse.Namespace) -> int:
     from recoseg.runs.start import new_run
 
     console = new_console()
-    torch.set_num_threads(
-        1
-    )  # crops of 64x64 are too small for more; and numbers do not depend on the machine's cores
+    # Crops of 64x64 are too small for more threads, and so scores do not depend on the number of cores.
+    torch.set_num_threads(1)
     out = Path(arguments.out) if arguments.out else free_path(Path("runs/demo"))
     runs = []
     for number, (name, words) in enumerate(_COMPARED.items(), 1):
