@@ -241,5 +241,9 @@ def write_png(
     """(H, W) of 8 or 16 bits as grey; with a `palette`, 8-bit indices into it. (H, W, 3) as RGB."""
     picture = Image.fromarray(np.ascontiguousarray(pixels))
     if palette is not None:
-        picture.putpalette([value for colour in palette for value in colour])
+        all_colours = [
+            *palette,
+            *[(0, 0, 0)] * (256 - len(palette)),
+        ]  # by fewer, Pillow would cut off void, 255
+        picture.putpalette([value for colour in all_colours for value in colour])
     picture.save(file, "PNG", compress_level=3)

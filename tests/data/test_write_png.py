@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -42,6 +43,12 @@ def test_indices_and_their_colours_come_back() -> None:
     assert image.mode == "P"
     assert np.array_equal(np.asarray(image), indices)
     assert np.array_equal(np.asarray(image.convert("RGB")), np.array(palette)[indices])
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 16, 17, 255])
+def test_void_comes_back_whatever_the_number_of_colours(count) -> None:
+    pixels = np.array([[*range(count), 255]], dtype=np.uint8)
+    assert np.array_equal(np.asarray(written(pixels, palette=[(k, 0, 0) for k in range(count)])), pixels)
 
 
 def test_a_view_with_gaps_is_written_as_it_looks() -> None:
