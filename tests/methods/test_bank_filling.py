@@ -145,7 +145,7 @@ def step_in_process(process: int, folder: str) -> None:
         output = parallel(batch, None, iteration=iteration, generator=generator, draws=generator)
         output.loss.backward()
     torch.save(bank.state_dict(), f"{folder}/{process}.pt")
-    del parallel, output  # before the group: DistributedDataParallel that outlives it may wait for it for ever
+    del parallel, output  # DistributedDataParallel that outlives its group may wait for it for ever
     torch.distributed.destroy_process_group()
 
 
