@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from recoseg.errors import UserError
+from recoseg.files import write_whole
 from recoseg.text import did_you_mean
 
 LARGEST = sys.float_info.max
@@ -240,6 +242,20 @@ def read_record(path: Path, kind: Any, *, what: str, remedy: str) -> Any:
     if not content.strip():
         raise UserError(f"{path} is empty; {remedy}")
     return from_json(content, kind, where=str(path), remedy=remedy)
+
+
+def write_or_compare(path: Path, record: Mapping[str, Any], kind: Any) -> None:
+    """Notes how the folder of `path` is made, or makes sure that it was begun in the same way."""
+    if not os.path.lexists(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, json.dumps(record, indent=1) + "\n")
+    earlier = read_record(path, kind, what="record", remedy="bring it back, or give a new folder")
+    for name, now in record.items():
+        before = earlier[name]
+        if before != now:
+            raise UserError(
+                f"{path.parent} was begun with {name} {before}, not {now}; give the same, or another folder"
+            )
 
 
 def read_records(path: Path, kind: Any, *, what: str, remedy: str, is_log: bool = False) -> list[Any]:

@@ -20,6 +20,7 @@ from recoseg.data.problem import FileError
 from recoseg.errors import is_shortage
 from recoseg.files import regular
 from recoseg.text import is_text
+from recoseg.types import IGNORE
 
 Pixels = NDArray[Any]
 
@@ -238,12 +239,9 @@ def image_suffixes() -> frozenset[str]:
 def write_png(
     file: BinaryIO, pixels: Pixels, *, palette: Sequence[tuple[int, int, int]] | None = None
 ) -> None:
-    """(H, W) of 8 or 16 bits as grey; with a `palette`, 8-bit indices into it. (H, W, 3) as RGB."""
+    """(H, W) of 8 or 16 bits as grey, (H, W, 3) as RGB; with a `palette`, indices into it, void as white."""
     picture = Image.fromarray(np.ascontiguousarray(pixels))
     if palette is not None:
-        all_colours = [
-            *palette,
-            *[(0, 0, 0)] * (256 - len(palette)),
-        ]  # by fewer, Pillow would cut off void, 255
-        picture.putpalette([value for colour in all_colours for value in colour])
+        others = [(0, 0, 0)] * (IGNORE - len(palette)) + [(255, 255, 255)]  # with fewer, Pillow cuts off void
+        picture.putpalette([value for colour in [*palette, *others] for value in colour])
     picture.save(file, "PNG", compress_level=3)

@@ -27,7 +27,7 @@ from recoseg.data.resize import Resize
 from recoseg.data.worker_processes import Progress, in_processes
 from recoseg.errors import UserError
 from recoseg.files import real, remove_unfinished, whole_file, write_whole
-from recoseg.records import Count, read_record
+from recoseg.records import Count, write_or_compare
 from recoseg.text import lookup
 from recoseg.types import IGNORE
 
@@ -126,16 +126,7 @@ def _begin(destination: Path, record: _Record) -> None:
             raise UserError(
                 f"{destination} holds files that recoseg prepare did not write; give a new or empty folder"
             )
-        destination.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps(record, indent=1) + "\n")
-    remedy = "bring it back, or give a new folder"
-    earlier = read_record(path, _Record, what="record", remedy=remedy)
-    for name, now in record.items():
-        before = earlier[name]
-        if before != now:
-            raise UserError(
-                f"{destination} was begun with {name} {before}, not {now}; give the same, or another folder"
-            )
+    write_or_compare(path, record, _Record)
     remove_unfinished(destination)
 
 

@@ -27,7 +27,7 @@ from recoseg.exchange.label_writer import Item, LabelWriter, Line
 from recoseg.exchange.photo_finder import PhotoFinder
 from recoseg.files import real, remove_unfinished, write_whole
 from recoseg.predict.image_list import names_of
-from recoseg.records import Count, read_record, read_records
+from recoseg.records import Count, read_records, write_or_compare
 from recoseg.text import lookup
 from recoseg.types import IGNORE, ClassInfo
 
@@ -192,19 +192,8 @@ def _begun(
         "thickness": rules.thickness,
         "classes": list(classes.info.names),
     }
-    path = destination / _RECORD
     require_ours(destination)
-    if not os.path.lexists(path):
-        destination.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps(record, indent=1) + "\n")
-    remedy = "bring it back, or give a new folder"
-    earlier = read_record(path, _Begun, what="record", remedy=remedy)
-    for name, now in record.items():
-        before = earlier[name]
-        if before != now:
-            raise UserError(
-                f"{destination} was begun with {name} {before}, not {now}; give the same, or another folder"
-            )
+    write_or_compare(destination / _RECORD, record, _Begun)
     remove_unfinished(destination)
     log = destination / _LOG
     if not os.path.lexists(log):

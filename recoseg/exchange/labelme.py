@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 
 from recoseg.errors import UserError
-from recoseg.exchange.annotation import AnnotatedImage, Bitmap, Form, LabelSource, Polygons, Shape, Strokes
+from recoseg.exchange.annotation import AnnotatedImage, Bitmap, Form, LabelSource, Polygons, Strokes
 from recoseg.exchange.rasterise import Ring, box, ellipse
 from recoseg.exchange.reading import (
-    NOT_UNDERSTOOD,
-    WRONG,
     as_written_by,
     files_with,
     first_with,
     is_json_of,
+    layered_shapes,
     polygons_of,
     read_json,
     ring_of,
@@ -55,18 +54,11 @@ def read(source: Path) -> LabelSource:
 def _image(path: Path, content: Mapping[str, Any], home: Path) -> AnnotatedImage:
     """Its image is named from where the JSON lies, perhaps in the way of Windows."""
     notes: Counter[str] = Counter()
-    shapes = []
-    for layer, shape in enumerate(content["shapes"]):
-        try:
-            form = _form(shape, notes)
-            if form is not None:
-                shapes.append(Shape(str(shape["label"]).strip(), form, layer=layer))
-        except WRONG:
-            notes[NOT_UNDERSTOOD] += 1
+    shapes = layered_shapes(content["shapes"], "label", _form, notes)
     place = path.parent.relative_to(home).as_posix()
     name = str(content["imagePath"]).replace("\\", "/")
     size = size_of(content.get("imageHeight"), content.get("imageWidth"))
-    return AnnotatedImage(f"{place}/{name}", size, tuple(shapes), subset=subset_in(place), notes=notes)
+    return AnnotatedImage(f"{place}/{name}", size, shapes, subset=subset_in(place), notes=notes)
 
 
 def _form(shape: Mapping[str, Any], notes: Counter[str]) -> Form | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -15,7 +15,7 @@ import numpy as np
 
 from recoseg.colours import Colour
 from recoseg.data.problem import FileError
-from recoseg.exchange.annotation import Form, Polygons, Strokes
+from recoseg.exchange.annotation import Form, Polygons, Shape, Strokes
 from recoseg.exchange.rasterise import Ring
 from recoseg.files import regular
 
@@ -127,6 +127,24 @@ def polygons_of(parts: Sequence[Sequence[Ring]], notes: Counter[str]) -> Form | 
         else:
             kept.append(tuple(ring for ring in rings if len(ring) >= 3))
     return Polygons(tuple(kept)) if kept else None
+
+
+def layered_shapes(
+    things: Iterable[Mapping[str, Any]],
+    name: str,
+    form_of: Callable[[Mapping[str, Any], Counter[str]], Form | None],
+    notes: Counter[str],
+) -> tuple[Shape, ...]:
+    """Later ones on top; their class stands in the field `name`. What makes no sense is counted."""
+    shapes = []
+    for layer, thing in enumerate(things):
+        try:
+            form = form_of(thing, notes)
+            if form is not None:
+                shapes.append(Shape(str(thing[name]).strip(), form, layer=layer))
+        except WRONG:
+            notes[NOT_UNDERSTOOD] += 1
+    return tuple(shapes)
 
 
 def point_of(x: float, y: float) -> Strokes:

@@ -11,16 +11,15 @@ import numpy as np
 
 from recoseg.colours import Colour
 from recoseg.errors import UserError
-from recoseg.exchange.annotation import AnnotatedImage, Bitmap, Form, LabelSource, Polygons, Shape, Strokes
+from recoseg.exchange.annotation import AnnotatedImage, Bitmap, Form, LabelSource, Polygons, Strokes
 from recoseg.exchange.rasterise import box
 from recoseg.exchange.reading import (
-    NOT_UNDERSTOOD,
-    WRONG,
     as_written_by,
     colour_of_text,
     files_with,
     first_with,
     is_json_of,
+    layered_shapes,
     polygons_of,
     read_json,
     ring_of,
@@ -72,19 +71,10 @@ def read(source: Path) -> LabelSource:
 def _image(path: Path, content: Mapping[str, Any], home: Path) -> AnnotatedImage:
     """ann/NAME.jpg.json is of img/NAME.jpg; older exports leave the suffix out."""
     notes: Counter[str] = Counter()
-    shapes = []
-    for layer, thing in enumerate(content["objects"]):
-        try:
-            form = _form(thing, notes)
-            if form is not None:
-                shapes.append(Shape(str(thing["classTitle"]).strip(), form, layer=layer))
-        except WRONG:
-            notes[NOT_UNDERSTOOD] += 1
+    shapes = layered_shapes(content["objects"], "classTitle", _form, notes)
     dataset = path.parent.parent.relative_to(home).as_posix()
     size = size_of(content["size"]["height"], content["size"]["width"])
-    return AnnotatedImage(
-        f"{dataset}/img/{path.stem}", size, tuple(shapes), subset=subset_in(dataset), notes=notes
-    )
+    return AnnotatedImage(f"{dataset}/img/{path.stem}", size, shapes, subset=subset_in(dataset), notes=notes)
 
 
 def _form(thing: Mapping[str, Any], notes: Counter[str]) -> Form | None:

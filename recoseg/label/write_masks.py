@@ -43,7 +43,7 @@ def write_masks(labelling: Labelling, what: object, of: object) -> dict[str, Any
                 with whole_file(path) as temporary:
                     drawn.save(temporary, "PNG")
             else:
-                write_whole(path, png_of(indices, palette=_padded(palette) if kind == "palette" else None))
+                write_whole(path, png_of(indices, palette=palette if kind == "palette" else None))
             num_files += 1
     if "coco" in what and next(_masks(labelling, str(of)), None) is not None:
         photos = (
@@ -70,8 +70,3 @@ def _masks(labelling: Labelling, of: str) -> Iterator[tuple[str, Bytes]]:
             indices = table[prediction.mask(folder.size(key))]
         if (indices != IGNORE).any():
             yield key, indices
-
-
-def _padded(palette: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """All 256 colours: void, the last, is white."""
-    return [*palette, *[(0, 0, 0)] * (IGNORE - len(palette)), (255, 255, 255)]
