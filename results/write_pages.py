@@ -2,9 +2,9 @@
 
     python results/write_pages.py    # after recoseg experiments table NAME --save results/small.jsonl
 
-A page has the place of a table between two comments, <!-- table NAME --> and <!-- end -->; that of the scores
-of each class begins with <!-- classes NAME -->. Rows or columns may follow the name, and then seeds:
-<!-- table cityscapes-20 classmix reco-classmix seeds 0 -->.
+A page has the place of a table between two comments, <!-- table NAME --> and <!-- end -->; one with boundary
+scores and costs begins with <!-- wide NAME -->, one of the scores of each class with <!-- classes NAME -->.
+Rows or columns may follow the name, and then seeds: <!-- table camvid-20 classmix reco-classmix seeds 0 -->.
 A chart with rows of its own has them above it: <!-- chart NAME ROWS -->.
 The table and the chart of simulated clicks, <!-- clicks --> and clicks.svg, are of results/label.jsonl, where
 recoseg label --simulate left its lines.
@@ -28,7 +28,7 @@ CLICKS = ROOT / "results" / "label.jsonl"
 PAGES = (ROOT / "RESULTS.md", ROOT / "README.md")
 CHARTS = ROOT / "docs" / "results"
 PLACE = re.compile(
-    r"(<!-- (?P<kind>table|classes) (?P<words>[^>]+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL
+    r"(<!-- (?P<kind>table|wide|classes) (?P<words>[^>]+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL
 )
 
 PLACE_OF_CLICKS = re.compile(r"(<!-- clicks -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -55,7 +55,7 @@ def filled(page: str) -> str:
     """The page with all of its tables written anew."""
 
     def written(place: re.Match[str]) -> str:
-        more = ["--classes"] if place["kind"] == "classes" else []
+        more = [] if place["kind"] == "table" else [f"--{place['kind']}"]
         text = table(place["words"], *more, "--format", "markdown")
         return f"{place[1]}\n{text.strip()}\n\n{place['end']}"
 

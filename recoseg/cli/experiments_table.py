@@ -32,6 +32,9 @@ def add_table_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="scores of each class, and boundary scores, in place of the table",
     )
+    parser.add_argument(
+        "--wide", action="store_true", help="with boundary scores, and time and memory of a step"
+    )
     parser.add_argument("--format", choices=_FORMATS, default="text", help="default: text, for the terminal")
     parser.add_argument("--out", metavar="FILE", help="write the table there, not to the terminal")
     parser.add_argument("--chart", metavar="FILE", help="draw the scores, as .svg, .png or .pdf")
@@ -51,7 +54,7 @@ def make_table(arguments: argparse.Namespace) -> int:
     _require_places(arguments)
     grid, cells = chosen_grid(arguments), chosen_cells(arguments)
     results, troubles = _found_results(arguments, cells)
-    table = grid_table(arguments.grid, grid, results, profile=cells[0].profile)
+    table = grid_table(arguments.grid, grid, results, profile=cells[0].profile, wide=arguments.wide)
     if arguments.save:
         owners = {(cell.column, cell.row): cell.owner for cell in cells}
         add_results(

@@ -108,7 +108,8 @@ def test_a_killed_and_restarted_run_of_two_processes_ends_as_if_it_had_never_bee
     killed_and_restarted, background, tmp_path, require_same_end
 ) -> None:
     _, settings = killed_and_restarted
-    assert background("train", "--out", "whole", *settings, processes=2).wait().code == 0
+    whole = background("train", "--out", "whole", *settings, processes=2).wait()
+    assert whole.code == 0, whole.err
     require_same_end(tmp_path / "whole", tmp_path / "cut")
 
 

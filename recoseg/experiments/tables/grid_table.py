@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 
 from recoseg.errors import UserError
-from recoseg.experiments.plan.grids import COLUMNS, DATASETS, ROWS, Grid
+from recoseg.experiments.plan.grids import COLUMNS, DATASETS, METHODS, ROWS, Grid
 from recoseg.experiments.tables.results import PaperFigure, Result, paper_figure, paper_tables
+from recoseg.methods.costs import step_costs
 from recoseg.text import DASH, listed
 
 
@@ -23,6 +24,9 @@ class Line:
     scores: Mapping[int, float]  # seed -> mean IoU
     missing: tuple[int, ...] = ()  # seeds without a result
     boundary_iou: float | None = None
+    boundary_f: float | None = None
+    time: float | None = None  # of a step, in steps of Supervised; likewise its memory
+    memory: float | None = None
     difference: float | None = None  # to the baseline: the mean over seeds that both have
     best: bool = False
     paper: PaperFigure | None = None
@@ -108,7 +112,7 @@ def _lines_of(grid: Grid, column: str, results: Sequence[Result]) -> list[Line]:
         found = of_row.get(row, {})
         scores = _percents(found)
         paper = paper_figure(grid.table, row, column)
-        bounds = [100 * r.boundary_iou for r in found.values() if r.boundary_iou is not None]
+        cost = _cost_of(row)
         line = Line(
             column=column,
             row=row,
@@ -116,7 +120,10 @@ def _lines_of(grid: Grid, column: str, results: Sequence[Result]) -> list[Line]:
             baseline=baseline,
             scores=scores,
             missing=tuple(seed for seed in grid.seeds if seed not in scores),
-            boundary_iou=mean_of(bounds),
+            boundary_iou=_mean_percent(result.boundary_iou for result in found.values()),
+            boundary_f=_mean_percent(result.boundary_f_score for result in found.values()),
+            time=cost.get("time"),
+            memory=cost.get("memory"),
             difference=mean_of([scores[seed] - base[seed] for seed in scores if seed in base]),
             paper=paper,
             paper_difference=paper.mean - paper_base.mean if paper and paper_base else None,
@@ -150,6 +157,16 @@ def _percents(results: Mapping[int, Result]) -> dict[int, float]:
     return {seed: 100 * result.mean_iou for seed, result in results.items()}
 
 
+def _mean_percent(shares: Iterable[float | None]) -> float | None:
+    return mean_of([100 * share for share in shares if share is not None])
+
+
+def _cost_of(row: str) -> Mapping[str, float]:
+    """What benchmarks/methods.py measured; nothing of variants."""
+    name = ROWS[row].method
+    return step_costs()[f"reco-{name}" if ROWS[row].contrast else name] if row in METHODS else {}
+
+
 def mean_of(values: Sequence[float]) -> float | None:
     """Exact sums: equal scores in another order are a tie."""
     return fsum(values) / len(values) if values else None
@@ -158,6 +175,7 @@ def mean_of(values: Sequence[float]) -> float | None:
 # The table, in words that all formats share.
 
 _OURS = ("method", "mean IoU", "range", "against baseline", "seeds")
+_WIDE = ("boundary IoU", "boundary F", "time", "memory")
 _PAPERS = ("paper", "paper against baseline")
 MINUS = "\N{MINUS SIGN}"
 
@@ -172,6 +190,7 @@ class GridTable:
     seeds: tuple[int, ...]
     iterations: tuple[int, ...]  # of its runs: one number, if all took as many
     lines: tuple[Line, ...]
+    wide: bool = False  # with boundary scores, and what a step costs
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -182,14 +201,21 @@ class GridTable:
         """What the paper says nothing of is left out."""
         has_figures = any(line.paper for line in self.lines)
         compares = any(line.paper_difference is not None and not line.is_baseline for line in self.lines)
-        return _OURS + _PAPERS[: has_figures + compares]
+        return _OURS + (_WIDE if self.wide else ()) + _PAPERS[: has_figures + compares]
 
     @property
     def caption(self) -> tuple[str, ...]:
         """Sentences: what it is, what was measured, and what it is compared with."""
         return tuple(
             sentence
-            for sentence in (f"{self.title}.", self.measured, self.compared, self.quoted, self.not_run)
+            for sentence in (
+                f"{self.title}.",
+                self.measured,
+                self.compared,
+                "Time and memory are those of a step, in steps of Supervised." if self.wide else "",
+                self.quoted,
+                self.not_run,
+            )
             if sentence
         )
 
@@ -258,10 +284,13 @@ class GridTable:
 
     def cells(self, line: Line) -> tuple[str, ...]:
         """What a line says, below `head`."""
-        return (line.title, *_figures_as_text(line))[: len(self.head)]
+        wide = _wide_as_text(line) if self.wide else ()
+        return (line.title, *_ours_as_text(line), *wide, *_paper_as_text(line))[: len(self.head)]
 
 
-def grid_table(name: str, grid: Grid, results: Sequence[Result], *, profile: str) -> GridTable:
+def grid_table(
+    name: str, grid: Grid, results: Sequence[Result], *, profile: str, wide: bool = False
+) -> GridTable:
     """The table of a grid from results of a profile; it may have none yet."""
     others = sorted({result.profile for result in results} - {profile})
     if others:
@@ -273,7 +302,7 @@ def grid_table(name: str, grid: Grid, results: Sequence[Result], *, profile: str
         if (result.row, result.column) in grid.pairs and result.seed in grid.seeds
     ]
     iterations = tuple(sorted({result.iterations for result in shown}))
-    return GridTable(name, grid.title, profile, tuple(grid.seeds), iterations, tuple(lines))
+    return GridTable(name, grid.title, profile, tuple(grid.seeds), iterations, tuple(lines), wide)
 
 
 def heading(column: str) -> str:
@@ -281,23 +310,26 @@ def heading(column: str) -> str:
     return f"{DATASETS[COLUMNS[column].dataset]}, {COLUMNS[column].title}"
 
 
-def _figures_as_text(line: Line) -> tuple[str, str, str, str, str, str]:
-    """Mean, range, difference, seeds, the paper's figure and its difference."""
+def _ours_as_text(line: Line) -> tuple[str, str, str, str]:
+    """Mean, range, difference and seeds."""
     if line.row is None:
-        ours = (DASH, DASH, DASH, DASH)
-    elif line.mean is None:
-        ours = ("not run", DASH, DASH, f"0 of {len(line.missing)}")
-    else:
-        several = len(line.scores) > 1
-        ours = (
-            f"{line.mean:.1f}{'' if line.gap is None else f' ({line.gap:.1f})'}",
-            f"{line.lowest:.1f}–{line.highest:.1f}" if several else DASH,
-            "baseline" if line.is_baseline else signed(line.difference, 1),
-            f"{len(line.scores)} of {len(line.scores) + len(line.missing)}"
-            if line.missing
-            else str(len(line.scores)),
-        )
-    return (*ours, *_paper_as_text(line))
+        return DASH, DASH, DASH, DASH
+    if line.mean is None:
+        return "not run", DASH, DASH, f"0 of {len(line.missing)}"
+    several = len(line.scores) > 1
+    return (
+        f"{line.mean:.1f}{'' if line.gap is None else f' ({line.gap:.1f})'}",
+        f"{line.lowest:.1f}–{line.highest:.1f}" if several else DASH,
+        "baseline" if line.is_baseline else signed(line.difference, 1),
+        f"{len(line.scores)} of {len(line.scores) + len(line.missing)}"
+        if line.missing
+        else str(len(line.scores)),
+    )
+
+
+def _wide_as_text(line: Line) -> tuple[str, ...]:
+    figures = (line.boundary_iou, line.boundary_f, line.time, line.memory)
+    return tuple(DASH if figure is None else f"{figure:.1f}" for figure in figures)
 
 
 def _paper_as_text(line: Line) -> tuple[str, str]:

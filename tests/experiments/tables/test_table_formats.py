@@ -27,6 +27,7 @@ from recoseg.experiments.tables.table_formats import (
     terminal,
 )
 from recoseg.figures.grid_chart import ChartRow
+from recoseg.methods.costs import step_costs
 from recoseg.text import listed
 
 CITY = "cityscapes-20"
@@ -145,6 +146,29 @@ def test_quoted_methods_are_not_said_to_be_missing() -> None:
     assert "228 of 228 runs are missing" in text
     assert "In brackets: points below all labels." in text
     assert "methods without seeds are quoted there" in text
+
+
+def test_a_wide_table_has_boundary_scores_and_costs_before_the_papers_figures(result_of) -> None:
+    scores = {"boundary_iou": 0.225, "boundary_f_score": 0.5}
+    results = [result_of("reco-classmix", CITY, 0, 30.0, **scores), result_of("supervised", CITY, 0, 29.0)]
+    table = grid_table(CITY, GRIDS[CITY], results, profile="tiny", wide=True)
+    head, _, *rows = rows_of(markdown(table))
+    assert head[4:] == [
+        "seeds",
+        "boundary IoU",
+        "boundary F",
+        "time",
+        "memory",
+        "paper",
+        "paper against baseline",
+    ]
+    by_method = {row[0]: row[5:9] for row in rows}
+    costs = step_costs()["reco-mean_teacher"]
+    assert by_method["ReCo + ClassMix"] == ["22.5", "50.0", f"{costs['time']:.1f}", f"{costs['memory']:.1f}"]
+    assert by_method["Supervised"] == ["–", "–", "1.0", "1.0"]
+    assert "in steps of Supervised" in " ".join(table.caption)
+    variants = grid_table("keys", GRIDS["keys"], [], profile="tiny", wide=True)
+    assert {line.time for line in variants.lines if line.row == "keys-64"} == {None}  # not measured
 
 
 def test_csv_has_a_line_for_each_pair_with_plain_numbers_and_nothing_where_there_is_none(table) -> None:
