@@ -97,11 +97,30 @@ class _Help(argparse.HelpFormatter):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code: 0 done, 1 failed, 2 words we do not know, 130 interrupted."""
     words = list(sys.argv[1:] if argv is None else argv)
+    _adapt_to_terminal()
+    code = _outcome(words, own_process=argv is None)
+    if argv is None and os.environ.get("WORLD_SIZE", "1") != "1":
+        _leave(code)
+    return code
+
+
+def _leave(code: int) -> NoReturn:
+    """End one of several processes at once, without taking Python down first.
+
+    A thread of gloo may still be letting go of a tensor. Python would stop it there, and C++ would abort the
+    process: for torchrun, a run that failed.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # one that nobody reads is closed
+            stream.flush()
+    os._exit(code)
+
+
+def _outcome(words: list[str], *, own_process: bool) -> int:
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
-    _adapt_to_terminal()
     try:
-        code = _dispatch(words, own_process=argv is None)
+        code = _dispatch(words, own_process=own_process)
         sys.stdout.flush()  # now, not when Python ends, where a disk that is full would be a traceback
         return code
     except KeyboardInterrupt as interrupt:

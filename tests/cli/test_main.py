@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import os
 import resource
+import signal
 import subprocess
 import sys
 
@@ -172,3 +174,23 @@ def test_python_m_recoseg_is_the_same_command() -> None:
         [sys.executable, "-m", "recoseg", "--help"], capture_output=True, text=True, check=True
     )
     assert "COMMAND" in done.stdout
+
+
+@pytest.mark.parametrize(("processes", "code"), [("2", 1), ("1", -signal.SIGABRT)])
+def test_one_of_several_processes_ends_without_taking_python_down(processes, code) -> None:
+    """What would abort it then, as threads of gloo do now and then, comes too late."""
+    script = (
+        "import atexit, os, sys; from recoseg.cli.main import main; atexit.register(os.abort)\n"
+        "sys.argv[1:] = ['check', 'no_such_folder']; print('out'); sys.exit(main())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "WORLD_SIZE": processes},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code
+    if code == 1:
+        assert done.stdout == "out\n"
+    assert "no_such_folder" in done.stderr
