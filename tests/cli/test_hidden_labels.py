@@ -58,30 +58,49 @@ def weights_and_metrics(run) -> tuple[bytes, bytes]:
 
 
 @pytest.fixture
+def poisoned(data, recoseg, tmp_path):
+    """`poisoned(wrong_classes)`: a copy of the data with poison in masks that the split split.json hides."""
+
+    def make(poison, of="unlabelled"):
+        assert recoseg("split", data, "--labels", NUM_LABELLED, "--out", "split.json").code == 0
+        keys = json.loads((tmp_path / "split.json").read_text())[of]
+        assert len(keys) == (NUM_LABELLED if of == "labelled" else NUM_TRAIN - NUM_LABELLED)
+        root = tmp_path / "poisoned"
+        shutil.copytree(data, root)
+        for key in keys:
+            poison(root / "labels" / f"{key}.png")
+        return root
+
+    return make
+
+
+@pytest.fixture
 def train(recoseg, small, tmp_path):
-    def run(root, name, *more):
-        settings = [word for word in small if not word.startswith(("--data.", "--split."))]
-        settings += ["--augment.scale=0.5,1.5"]
-        outcome = recoseg("train", "--data", root, "--out", name, *settings, *more)
+    """`train(root, *settings)`: the weights and scores of a run by the split split.json."""
+
+    def run(root, *more, network=small):
+        settings = [word for word in network if not word.startswith(("--data.", "--split."))]
+        settings += ["--augment.scale=0.5,1.5", "--split.file=split.json", "--no-page", *more]
+        outcome = recoseg("train", "--data", root, "--out", f"{root.name}-run", *settings)
         assert outcome.code == 0, outcome.err
-        return weights_and_metrics(tmp_path / name)
+        return weights_and_metrics(tmp_path / f"{root.name}-run")
 
     return run
 
 
 @pytest.mark.parametrize("poison", [wrong_classes, unknown_values, another_size, cut_short, removed])
-def test_poison_in_hidden_masks_leaves_a_run_bit_identical(data, recoseg, train, tmp_path, poison) -> None:
-    assert recoseg("split", data, "--labels", NUM_LABELLED, "--out", "split.json").code == 0
-    hidden = json.loads((tmp_path / "split.json").read_text())["unlabelled"]
-    assert len(hidden) == NUM_TRAIN - NUM_LABELLED
-    poisoned = tmp_path / "poisoned"
-    shutil.copytree(data, poisoned)
-    for key in hidden:
-        poison(poisoned / "labels" / f"{key}.png")
-    split = "--split.file=split.json"
-    assert train(data, "clean-run", split) == train(poisoned, "poisoned-run", split)
+def test_poison_in_hidden_masks_leaves_a_run_bit_identical(data, poisoned, train, poison) -> None:
+    root = poisoned(poison)
+    assert train(data) == train(root)
 
 
+def test_poison_in_a_visible_mask_does_change_the_run(data, poisoned, train) -> None:
+    """The test above would otherwise pass for a run that reads no labels at all."""
+    root = poisoned(wrong_classes, of="labelled")
+    assert train(data) != train(root)
+
+
+CONTRAST = ["--contrast.num-queries=8", "--contrast.num-keys=16", "--contrast.feature-channels=8"]
 SEMI_SUPERVISED = {
     "soft": ["--method=mean_teacher", "--method.mix=none", "--method.consistency=probabilities"],
     "vat": ["--method=vat", "--method.trust-above=0"],
@@ -90,21 +109,28 @@ SEMI_SUPERVISED = {
         name: [f"--method={name}", "--method.pixel_above=0.4", DIVIDED]
         for name in ("fixmatch", "unimatch", "unimatch_v2", "prevmatch")
     },
+    **{name: [f"--method={name}", DIVIDED] for name in ("pseudoseg", "dmt")},
 }
 
 
 @pytest.mark.parametrize("method", SEMI_SUPERVISED)
 def test_poison_in_hidden_masks_changes_nothing_in_a_method_that_sees_their_images(
-    data, recoseg, train, tmp_path, method
+    data, poisoned, train, method
 ) -> None:
-    assert recoseg("split", data, "--labels", NUM_LABELLED, "--out", "split.json").code == 0
-    poisoned = tmp_path / "poisoned"
-    shutil.copytree(data, poisoned)
-    for key in json.loads((tmp_path / "split.json").read_text())["unlabelled"]:
-        wrong_classes(poisoned / "labels" / f"{key}.png")
-    contrast = ["--contrast.num-queries=8", "--contrast.num-keys=16", "--contrast.feature-channels=8"]
-    settings = ["--split.file=split.json", *contrast, *SEMI_SUPERVISED[method]]
-    assert train(data, "clean-run", *settings) == train(poisoned, "poisoned-run", *settings)
+    root = poisoned(wrong_classes)
+    settings = [*CONTRAST, *SEMI_SUPERVISED[method]]
+    assert train(data, *settings) == train(root, *settings)
+
+
+@pytest.mark.usefixtures("light_detector")
+@pytest.mark.parametrize("method", ["advsemseg", "gct", "ecs"])
+def test_poison_in_hidden_masks_changes_nothing_for_networks_that_judge_others(
+    data, poisoned, train, small_deeplab, method
+) -> None:
+    root = poisoned(wrong_classes)
+    settings = [f"--method={method}", *CONTRAST, "--train.iterations=2"]
+    settings += ["--augment.crop=96"] if method == "gct" else []
+    assert train(data, *settings, network=small_deeplab) == train(root, *settings, network=small_deeplab)
 
 
 @pytest.mark.parametrize("pixels", ["1", "5%"])
@@ -112,14 +138,13 @@ def test_poison_in_hidden_pixels_leaves_a_run_bit_identical(data, recoseg, train
     """Classes trade places outside the visible pixels, in equal numbers, so that shares stay the same."""
     assert recoseg("split", data, "--pixels", pixels, "--out", "split.json").code == 0
     points = json.loads((tmp_path / "split.json").read_text())["points"]
-    poisoned = tmp_path / "poisoned"
-    shutil.copytree(data, poisoned)
+    root = tmp_path / "poisoned"
+    shutil.copytree(data, root)
     for key, text in points.items():
-        path = poisoned / "labels" / f"{key}.png"
+        path = root / "labels" / f"{key}.png"
         labels = np.array(Image.open(path))
         Image.fromarray(traded(labels, text, pixels)).save(path)
-    split = "--split.file=split.json"
-    assert train(data, "clean-run", split) == train(poisoned, "poisoned-run", split)
+    assert train(data) == train(root)
 
 
 def traded(labels: np.ndarray, points: str, pixels: str) -> np.ndarray:
@@ -140,55 +165,3 @@ def traded(labels: np.ndarray, points: str, pixels: str) -> np.ndarray:
         if same and not np.array_equal(changed, labels):
             return changed
     raise AssertionError("no two hidden pixels can be exchanged")
-
-
-def test_poison_in_a_visible_mask_does_change_the_run(data, recoseg, train, tmp_path) -> None:
-    """The test above would otherwise pass for a run that reads no labels at all."""
-    assert recoseg("split", data, "--labels", NUM_LABELLED, "--out", "split.json").code == 0
-    visible = json.loads((tmp_path / "split.json").read_text())["labelled"]
-    poisoned = tmp_path / "poisoned"
-    shutil.copytree(data, poisoned)
-    for key in visible:
-        wrong_classes(poisoned / "labels" / f"{key}.png")
-    split = "--split.file=split.json"
-    assert train(data, "clean-run", split) != train(poisoned, "poisoned-run", split)
-
-
-QUICK_CONTRAST = [
-    "--contrast.num-queries=8", "--contrast.num-keys=16", "--contrast.feature-channels=8",
-]  # fmt: skip
-
-
-@pytest.mark.usefixtures("light_detector")
-@pytest.mark.parametrize("method", ["advsemseg", "gct", "ecs"])
-def test_poison_in_hidden_masks_changes_nothing_for_methods_that_learn_from_those_images(
-    data, recoseg, small_deeplab, tmp_path, method
-) -> None:
-    assert recoseg("split", data, "--labels", NUM_LABELLED, "--out", "split.json").code == 0
-    poisoned = tmp_path / "poisoned"
-    shutil.copytree(data, poisoned)
-    for key in json.loads((tmp_path / "split.json").read_text())["unlabelled"]:
-        wrong_classes(poisoned / "labels" / f"{key}.png")
-    settings = [word for word in small_deeplab if not word.startswith(("--data.", "--split."))]
-    settings += ["--split.file=split.json", f"--method={method}", *QUICK_CONTRAST, "--train.iterations=2"]
-    settings += ["--augment.crop=96"] if method == "gct" else []
-    ends = []
-    for root, name in ((data, "clean-run"), (poisoned, "poisoned-run")):
-        outcome = recoseg("train", "--data", root, "--out", name, "--no-page", *settings)
-        assert outcome.code == 0, outcome.err
-        ends.append(weights_and_metrics(tmp_path / name))
-    assert ends[0] == ends[1]
-
-
-@pytest.mark.parametrize("method", ["pseudoseg", "dmt"])
-def test_poison_in_hidden_masks_does_not_reach_targets_of_the_students_own(
-    data, recoseg, train, tmp_path, method
-) -> None:
-    assert recoseg("split", data, "--labels", NUM_LABELLED, "--out", "split.json").code == 0
-    poisoned = tmp_path / "poisoned"
-    shutil.copytree(data, poisoned)
-    for key in json.loads((tmp_path / "split.json").read_text())["unlabelled"]:
-        wrong_classes(poisoned / "labels" / f"{key}.png")
-    settings = ["--split.file=split.json", f"--method={method}", "--contrast=reco"]
-    settings += ["--model.factory=small_network:divided"]
-    assert train(data, "clean-run", *settings) == train(poisoned, "poisoned-run", *settings)
