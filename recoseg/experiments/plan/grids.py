@@ -90,6 +90,10 @@ VARIANTS = {
     "easy-active": _reco("easy queries, active keys", {"contrast.queries": "easy"}),
     "keys-per-query": _reco("keys of each query's own", {"contrast.keys": "per_query"}),
     "keys-shared": _reco("keys shared by a class", {"contrast.keys": "shared"}),
+    **{
+        f"graph-temperature-{value}": _reco(f"graph temperature {value}", {"contrast.graph_temperature": value})
+        for value in (0.5, 1)
+    },
     "feature-bank": _reco(
         "keys and class means from a feature bank",
         {"contrast.bank.name": "labelled", "contrast.bank.prototypes": "bank"},
@@ -316,8 +320,15 @@ GRIDS = {
         "sampling",
         "classmix", "random-random", "active-random", "easy-active", "reco-classmix",
     ),
-    "key-sharing": _ablation(
-        "Negative keys of each query, or shared by a class", None, "classmix", "keys-per-query", "keys-shared"
+    "key-sharing": Grid(
+        "Negative keys of each query, or shared by a class",
+        all_of(("classmix", "keys-per-query", "keys-shared"), "camvid-20"),
+        None,
+    ),
+    "graph-temperature": Grid(
+        "How sharply negative classes are chosen",
+        all_of(("classmix", "graph-temperature-0.5", "graph-temperature-1"), "camvid-20"),
+        None,
     ),
     "feature-bank": _ablation(
         "Keys from a feature bank instead of the batch",

@@ -111,6 +111,7 @@ def test_camvid_is_scored_on_its_test_images_and_every_dataset_has_a_title() -> 
         ("mixes", 6, 1, 18),
         ("sampling", 5, 1, 15),
         ("key-sharing", 3, 1, 9),
+        ("graph-temperature", 3, 1, 9),
         ("feature-bank", 4, 1, 12),
         ("teacher-norm", 3, 1, 9),
         ("methods", 34, 1, 102),
