@@ -91,8 +91,8 @@ VARIANTS = {
     "keys-per-query": _reco("keys of each query's own", {"contrast.keys": "per_query"}),
     "keys-shared": _reco("keys shared by a class", {"contrast.keys": "shared"}),
     **{
-        f"graph-temperature-{value}": _reco(f"graph temperature {value}", {"contrast.graph_temperature": value})
-        for value in (0.5, 1)
+        f"graph-temperature-{tau}": _reco(f"graph temperature {tau}", {"contrast.graph_temperature": tau})
+        for tau in (0.5, 1)
     },
     "feature-bank": _reco(
         "keys and class means from a feature bank",
@@ -322,12 +322,12 @@ GRIDS = {
     ),
     "key-sharing": Grid(
         "Negative keys of each query, or shared by a class",
-        all_of(("classmix", "keys-per-query", "keys-shared"), "camvid-20"),
+        all_of(("classmix", "keys-per-query", "keys-shared"), "camvid-20", "cityscapes-20"),
         None,
     ),
     "graph-temperature": Grid(
         "How sharply negative classes are chosen",
-        all_of(("classmix", "graph-temperature-0.5", "graph-temperature-1"), "camvid-20"),
+        all_of(("classmix", "graph-temperature-0.5", "graph-temperature-1"), "camvid-20", "cityscapes-20"),
         None,
     ),
     "feature-bank": _ablation(
