@@ -35,6 +35,37 @@ KEYS |= {"Escape": 27, "Delete": 46, "Backspace": 8, "PageUp": 33, "PageDown": 3
 MODIFIERS = {"": 0, "control": 2, "shift": 8, "control shift": 10}
 
 
+_HARD_TO_READ = """(() => {
+  const canvas = new OffscreenCanvas(1, 1).getContext("2d", {willReadFrequently: true});
+  const parse = (colour) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data];
+  };
+  const shine = ([r, g, b]) => [r, g, b].map(c => c / 255)
+    .map(c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = parse(getComputedStyle(at).backgroundColor);
+      if (colour[3] !== 0) return colour;
+    }
+  };
+  const left_out = "svg, script, .unseen, :disabled, .numbers";
+  const poor = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const says = [...element.childNodes].some(node => node.nodeType === 3 && node.textContent.trim());
+    if (!says || !element.getClientRects().length || element.closest(left_out)) continue;
+    const [one, other] = [shine(parse(getComputedStyle(element).color)), shine(behind(element))];
+    const ratio = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+    if (ratio < 4.5) poor.push([element.tagName, element.className, element.textContent.slice(0, 30), ratio]);
+  }
+  return poor;
+})()"""
+"""Texts with a contrast below 4.5 to what is behind them: WCAG's AA."""
+
+
 class Chromium:
     """A browser process. It reads commands from its file 3 and writes answers and events to its file 4."""
 
@@ -163,6 +194,9 @@ class Tab:
         answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
+
+    def hard_to_read(self) -> list[Any]:
+        return list(self.run(_HARD_TO_READ))
 
     def until(self, condition: str, *, seconds: float = 20) -> Any:
         """The value of an expression as soon as it is true; looks at every frame."""

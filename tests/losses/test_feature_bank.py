@@ -13,10 +13,11 @@ import torch.multiprocessing
 from torch import Tensor
 
 from recoseg.errors import UserError
-from recoseg.losses.regional_contrast import FeatureBank, RegionalContrast, plain_regional_contrast
+from recoseg.losses.regional_contrast import FeatureBank, RegionalContrast
 from recoseg.types import IGNORE
 
-SETTINGS = {"num_queries": 6, "num_keys": 3, "temperature": 0.5, "hard_below": 0.6}
+CLASSES = (0, 1, 3)
+"""Of the batches here; a bank may have class 2 and lack class 3."""
 
 
 def row_of(*vectors: tuple[float, ...]) -> Tensor:
@@ -97,15 +98,6 @@ def test_means_come_from_the_batch_or_from_the_bank() -> None:
         assert loss.item() == pytest.approx(value, rel=1e-5)
 
 
-def random_images(seed: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Two maps of 3x4 with the classes 0, 1 and 3, some pixels ignored, features of several lengths."""
-    generator = torch.Generator().manual_seed(seed)
-    features = torch.randn(2, 5, 3, 4, generator=generator, dtype=torch.double) + 0.5
-    labels = torch.tensor([0, 1, 3])[torch.randint(3, (2, 3, 4), generator=generator)]
-    labels[torch.rand(2, 3, 4, generator=generator) < 0.2] = IGNORE
-    return features, labels, (4 * torch.rand(2, 4, 3, 4, generator=generator)).softmax(1)
-
-
 def random_bank(**settings: object) -> FeatureBank:
     """Of the classes 0, 1 and 2, of which one has gone round."""
     bank = FeatureBank(4, 5, size=3, per_step=1, **settings)  # type: ignore[arg-type]
@@ -118,32 +110,18 @@ def random_bank(**settings: object) -> FeatureBank:
 @pytest.mark.parametrize("prototypes", ["batch", "bank"])
 @pytest.mark.parametrize("keys", ["per_query", "shared"])
 def test_losses_and_gradients_of_many_draws_have_the_mean_of_the_plain_one(
-    keys: str, prototypes: str
+    random_images, standard_errors_apart, keys: str, prototypes: str
 ) -> None:
-    features, labels, probabilities = random_images(0)
-    bank, generator = random_bank(prototypes=prototypes), torch.Generator().manual_seed(7)
-    contrast = RegionalContrast(**SETTINGS, keys=keys, bank=bank)  # type: ignore[arg-type]
+    bank = random_bank(prototypes=prototypes)
     stored = {k: bank.vectors[k, : bank.counts[k]].double() for k in range(3)}
-    plain_settings = {**SETTINGS, "bank": stored, "prototypes_of_bank": prototypes == "bank"}
-    means = []
-    for loss_of, count in (
-        (contrast, 300),
-        (lambda *a, **k: plain_regional_contrast(*a, **k, **plain_settings), 40),
-    ):
-        runs = []
-        for _ in range(count):
-            images = features.clone().requires_grad_()
-            loss = loss_of(images, labels, probabilities, generator=generator)
-            runs.append(torch.cat([loss.detach()[None], torch.autograd.grad(loss, images)[0].flatten()]))
-        samples = torch.stack(runs)
-        means.append((samples.mean(0), samples.var(0) / count))
-    (fast, fast_error), (plain, plain_error) = means
-    distance = (fast - plain).abs() / (fast_error + plain_error).sqrt().clamp(min=1e-12)
-    assert distance.max() < 5  # of 121 numbers, in standard errors
+    plain = {"bank": stored, "prototypes_of_bank": prototypes == "bank"}
+    ours = {"keys": keys, "bank": bank}
+    apart = standard_errors_apart(random_images(0, CLASSES), ours, plain, draws=(300, 40))
+    assert apart < 5  # at most, of 121 numbers
 
 
-def test_a_bank_that_holds_the_batch_gives_the_loss_of_the_batch() -> None:
-    features, labels, probabilities = random_images(1)
+def test_a_bank_that_holds_the_batch_gives_the_loss_of_the_batch(random_images) -> None:
+    features, labels, probabilities = random_images(1, CLASSES)
     bank = FeatureBank(4, 5, size=24, per_step=24, prototypes="bank")
     bank.fill(features, labels, labels != IGNORE)
     losses = []
@@ -169,22 +147,22 @@ def test_other_ways_of_drawing_work_on_the_bank_as_on_the_batch(negatives: str) 
 
 
 @pytest.mark.parametrize("kind", ["empty", "one class", "warming up"])
-def test_until_it_can_serve_the_contrast_is_to_the_bit_that_of_the_batch(kind: str) -> None:
+def test_until_it_can_serve_the_contrast_is_to_the_bit_that_of_the_batch(random_images, kind: str) -> None:
     bank = random_bank(warm_up=8) if kind == "warming up" else FeatureBank(4, 5, size=2, per_step=1)
     if kind == "one class":
         push(bank, 2, (1, 2, 3, 4, 5))
     losses = [
-        contrast(*random_images(2), generator=torch.Generator().manual_seed(3))
+        contrast(*random_images(2, CLASSES), generator=torch.Generator().manual_seed(3))
         for contrast in (RegionalContrast(bank=bank), RegionalContrast())
     ]
     assert torch.equal(losses[0], losses[1])
     if kind == "warming up":
         push(bank, 0, (1, 2, 3, 4, 5))  # the eighth
         generator = torch.Generator().manual_seed(3)
-        assert RegionalContrast(bank=bank)(*random_images(2), generator=generator) != losses[1]
+        assert RegionalContrast(bank=bank)(*random_images(2, CLASSES), generator=generator) != losses[1]
 
 
-def test_what_was_saved_goes_on_as_if_nothing_had_happened() -> None:
+def test_what_was_saved_goes_on_as_if_nothing_had_happened(random_images) -> None:
     bank = random_bank()
     contrast, other = (
         RegionalContrast(bank=bank),
@@ -194,7 +172,10 @@ def test_what_was_saved_goes_on_as_if_nothing_had_happened() -> None:
     for one in (contrast, other):
         assert one.bank is not None
         push(one.bank, 0, (1, 1, 1, 1, 1))
-    losses = [one(*random_images(0), generator=torch.Generator().manual_seed(1)) for one in (contrast, other)]
+    losses = [
+        one(*random_images(0, CLASSES), generator=torch.Generator().manual_seed(1))
+        for one in (contrast, other)
+    ]
     assert torch.equal(losses[0], losses[1])
     assert all(torch.equal(a, b) for a, b in zip(contrast.buffers(), other.buffers(), strict=True))
 
@@ -213,10 +194,10 @@ def test_what_no_bank_can_have_is_refused(settings: dict[str, object], says: str
         FeatureBank(2, 3, **settings)  # type: ignore[arg-type]
 
 
-def test_a_bank_for_other_features_is_refused() -> None:
+def test_a_bank_for_other_features_is_refused(random_images) -> None:
     contrast = RegionalContrast(bank=FeatureBank(3, 5))
     with pytest.raises(UserError, match="bank: got one of 3 classes and 5 channels, needs one of 4 classes"):
-        contrast(*random_images(0))
+        contrast(*random_images(0, CLASSES))
 
 
 # Two processes.

@@ -108,3 +108,23 @@ def same_view() -> StrongView:
 @pytest.fixture
 def generator() -> torch.Generator:
     return torch.Generator().manual_seed(7)
+
+
+@pytest.fixture
+def require_same_in_half_precision(toy_batch, needs_16_bits) -> Callable[[nn.Module], None]:
+    """That a step on unlabelled images comes out the same, to that precision."""
+
+    def require(method: nn.Module) -> None:
+        needs_16_bits("bfloat16")
+        found = []
+        for is_mixed in (False, True):
+            drawn = torch.Generator().manual_seed(0)
+            with torch.autocast("cpu", torch.bfloat16, enabled=is_mixed):
+                output = method(toy_batch(), toy_batch(seed=1, visible=False), iteration=0, generator=drawn)
+            output.loss.backward()
+            assert output.loss.dtype == torch.float32
+            found.append(output.parts["unsupervised"].item())
+        assert found[0] > 1e-3
+        assert found[1] == pytest.approx(found[0], rel=0.1)
+
+    return require
