@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 
+from recoseg.augment.strong import StrongView
 from recoseg.errors import UserError
 from recoseg.losses.consistency import mean_inside
 from recoseg.losses.cross_entropy import pixel_cross_entropy
@@ -35,8 +36,8 @@ class AdvSemSeg(Supervised):
 
     The student's parts see the discriminator's weights as constants, the discriminator's part sees maps as
     constants. A pixel of a labelled image that has no label is empty in the true map, and in the predicted
-    one too (ours, so that gaps tell nothing); so is padding. Such pixels are in no mean. All images pass the
-    student as they are, labelled and unlabelled ones together (ours).
+    one too (ours, so that gaps tell nothing); so is padding. Such pixels are in no mean. Unlabelled images
+    get colour and geometry as labelled ones do, and pass the student together with them (ours).
     """
 
     needs_unlabelled = True
@@ -44,6 +45,7 @@ class AdvSemSeg(Supervised):
     def __init__(
         self,
         student: nn.Module,
+        view: StrongView,
         num_classes: int,
         *,
         adversarial_weight: float = 0.01,
@@ -59,7 +61,8 @@ class AdvSemSeg(Supervised):
         super().__init__(student, average=average, warm_up=warm_up, class_weights=class_weights)
         if not 0 <= self_above <= 1:
             raise UserError(f"self_above is a probability, got {self_above:g}")
-        self.num_classes, self.self_above, self.self_start = num_classes, self_above, self_start
+        self.view, self.num_classes = view, num_classes
+        self.self_above, self.self_start = self_above, self_start
         self.adversarial_weight, self.unlabelled_weight = adversarial_weight, unlabelled_weight
         self.self_weight = self_weight
         self.discriminator = PixelDiscriminator(num_classes, who="advsemseg")
@@ -67,7 +70,7 @@ class AdvSemSeg(Supervised):
 
     @classmethod
     def build(cls, student: nn.Module, parts: MethodParts, **settings: Any) -> AdvSemSeg:
-        return cls(student, parts.num_classes, **settings)
+        return cls(student, parts.strong_view("none"), parts.num_classes, **settings)
 
     def own_optimisers(self) -> dict[str, Optimizer]:
         return {"discriminator": self.optimiser}
@@ -77,6 +80,7 @@ class AdvSemSeg(Supervised):
     ) -> StepOutput:
         require_whole_labels(labelled, "advsemseg")
         assert unlabelled is not None  # from the first iteration on
+        unlabelled = self.view.of_batch(unlabelled, generator)
         both = together(self.student, labelled.images, unlabelled.images)
         first, others = slice(len(labelled)), slice(len(labelled), None)
         counted = torch.cat([labelled.labels != IGNORE, unlabelled.shown])  # (B, H, W)

@@ -13,14 +13,16 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from recoseg.augment.strong import StrongView
 from recoseg.losses.consistency import mean_inside
 from recoseg.methods.method import MethodParts, require_whole_labels
 from recoseg.methods.parts.corrector import Corrector
 from recoseg.methods.parts.ramp import Ramp
-from recoseg.methods.parts.second_networks import evaluated, without_learning
+from recoseg.methods.parts.second_networks import without_learning
 from recoseg.methods.parts.student_passes import together
 from recoseg.methods.supervised import Supervised
 from recoseg.models.layers import resize
+from recoseg.models.probe import undisturbed
 from recoseg.types import IGNORE, Batch, PseudoLabels, StepOutput
 
 
@@ -36,7 +38,8 @@ class ECS(Supervised):
 
     The student's parts see the corrector's weights as constants, the corrector's part sees probabilities as
     constants, and so do labels. The paper has no public code: the idea is its authors', while the network,
-    weights, start and means are ours. Images are seen as they are; the student is evaluated.
+    weights, start and means are ours, and so are colour and geometry that unlabelled images get as labelled
+    ones do. The student is evaluated.
     """
 
     needs_unlabelled = True
@@ -44,6 +47,7 @@ class ECS(Supervised):
     def __init__(
         self,
         student: nn.Module,
+        view: StrongView,
         corrector: Corrector,
         optimiser: Callable[[nn.Module], Optimizer],
         *,
@@ -54,14 +58,15 @@ class ECS(Supervised):
         class_weights: Tensor | None = None,
     ) -> None:
         super().__init__(student, average=average, warm_up=warm_up, class_weights=class_weights)
-        self.corrector, self.approval_weight = corrector, approval_weight
+        self.view, self.corrector, self.approval_weight = view, corrector, approval_weight
         self.start = Ramp(supervised_start=supervised_start)
         self.optimiser = optimiser(corrector.network)
 
     @classmethod
     def build(cls, student: nn.Module, parts: MethodParts, **settings: Any) -> ECS:
         network = parts.another_network(parts.num_classes + 1)
-        return cls(student, Corrector(network, parts.num_classes), parts.optimiser, **settings)
+        corrector = Corrector(network, parts.num_classes)
+        return cls(student, parts.strong_view("none"), corrector, parts.optimiser, **settings)
 
     def uses_unlabelled(self, iteration: int) -> bool:
         return self.start.has_begun(iteration)
@@ -77,6 +82,7 @@ class ECS(Supervised):
             output = self.supervised_step(labelled)
             ((on_labelled, _),) = output.pixels
         else:
+            unlabelled = self.view.of_batch(unlabelled, generator)
             both = together(self.student, labelled.images, unlabelled.images)
             on_labelled, supervised = both.on_labelled, self.supervised_loss(both.on_labelled, labelled)
             logits = resize(both.on_mixed.logits.float(), unlabelled.labels.shape[1:])  # (B, K, H, W)
@@ -108,10 +114,10 @@ class ECS(Supervised):
         taught = (mean_inside(costs, known & right) + mean_inside(costs, known & ~right)) / 2
         return -mean_inside(approval, known), taught
 
-    @torch.no_grad()
     def _corrected(self, images: Tensor, probabilities: Tensor) -> PseudoLabels:
         """The student's classes (B, K, H, W), but for those that the corrector amends; its certainty."""
-        said: Tensor = evaluated(self.corrector, images, probabilities)
+        with undisturbed(self.corrector):
+            said: Tensor = self.corrector(images, probabilities)
         certainty, answer = resize(said.float(), images.shape[2:]).softmax(1).max(1)  # (B, H, W), twice
         own = probabilities.argmax(1)
         return PseudoLabels(answer.where(answer < probabilities.shape[1], own), certainty)

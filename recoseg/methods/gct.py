@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 
+from recoseg.augment.strong import StrongView
 from recoseg.errors import UserError
 from recoseg.losses.consistency import mean_inside
 from recoseg.methods.method import MethodParts, require_whole_labels
@@ -39,7 +40,8 @@ class GCT(Supervised):
 
     The students' parts see the detector's weights as constants, the detector's part and the targets see
     probabilities as constants. Pixels without a label are not in the detector's mean, padding is in none
-    (ours). Both students see all images as they are, labelled and unlabelled ones together. The first one is
+    (ours). Unlabelled images get colour and geometry as labelled ones do; both students see all images
+    alike, labelled and unlabelled ones together, and so does the detector when it learns. The first one is
     evaluated, and has the contrast: with the targets as labels, and no confidence where both err (ours).
     """
 
@@ -49,6 +51,7 @@ class GCT(Supervised):
         self,
         student: nn.Module,
         second: nn.Module,
+        view: StrongView,
         num_classes: int,
         optimiser: Callable[[nn.Module], Optimizer],
         *,
@@ -68,7 +71,7 @@ class GCT(Supervised):
         self.consistency_weight, self.correction_weight = consistency_weight, correction_weight
         self.detector_weight, self.bad_above = detector_weight, bad_above
         self.ramp = Ramp(ramp=ramp, shape="sigmoid")
-        self.second = second
+        self.second, self.view = second, view
         self.detector = PixelDiscriminator(
             3 + num_classes,
             who="gct",
@@ -93,7 +96,8 @@ class GCT(Supervised):
                 "gct needs two networks that start differently, and these start alike: leave out "
                 "model.weights (model.pretrained fills the encoder alone), or take another method"
             )
-        return cls(student, second, parts.num_classes, parts.optimiser, **settings)
+        view = parts.strong_view("none")
+        return cls(student, second, view, parts.num_classes, parts.optimiser, **settings)
 
     def own_optimisers(self) -> dict[str, Optimizer]:
         return self.optimisers
@@ -103,6 +107,7 @@ class GCT(Supervised):
     ) -> StepOutput:
         require_whole_labels(labelled, "gct")
         assert unlabelled is not None  # from the first iteration on
+        unlabelled = self.view.of_batch(unlabelled, generator)
         students = (self.student, self.second)
         first, second = (together(student, labelled.images, unlabelled.images) for student in students)
         size, inside = labelled.labels.shape[1:], torch.cat([labelled.shown, unlabelled.shown])
@@ -132,14 +137,18 @@ class GCT(Supervised):
         output = output.plus("second_supervised", self.supervised_loss(second.on_labelled, labelled))
         output = output.plus("consistency", consistency, weight=weight)
         output = output.plus("correction", correction, weight=self.correction_weight)
-        taught = self._detector_loss(seen[:, : len(labelled)].detach(), labelled.labels)
+        taught = self._detector_loss(seen.detach(), labelled.labels)
         return output.plus("detector", taught, weight=self.detector_weight)
 
     def _detector_loss(self, seen: Tensor, labels: Tensor) -> Tensor:
-        """Labelled images and what both students say of them (2, B, 3 + K, H, W), labels (B, H, W)."""
-        seen, labels = seen.flatten(0, 1), labels.repeat(2, 1, 1)
-        errors = (self.detector(seen) - true_flaws(seen[:, 3:], labels)).square()  # (2 B, H, W)
-        return mean_inside(errors, labels != IGNORE)
+        """All images and what both students say of them (2, B, 3 + K, H, W), labels of the first ones.
+
+        The detector sees all, as when it is asked: its BatchNorm has the same statistics then.
+        """
+        on_all = self.detector(seen.flatten(0, 1)).view(2, seen.shape[1], *seen.shape[3:])
+        said = on_all[:, : len(labels)].flatten(0, 1)  # (2 B, H, W), of labelled images
+        answers, labels = seen[:, : len(labels), 3:].flatten(0, 1), labels.repeat(2, 1, 1)
+        return mean_inside((said - true_flaws(answers, labels)).square(), labels != IGNORE)
 
 
 def targets_of(answers: Tensor, flaws: Tensor) -> tuple[Tensor, Tensor]:

@@ -76,6 +76,11 @@ class S4GAN(Supervised):
     def own_optimisers(self) -> dict[str, Optimizer]:
         return {"discriminator": self.optimiser}
 
+    def after_update(self, iteration: int) -> None:
+        super().after_update(iteration)
+        if not self.ramp.has_begun(iteration):
+            self.optimiser.state.clear()  # Adam counts no step of those in which the discriminator rests
+
     def step(
         self, labelled: Batch, unlabelled: Batch | None, *, iteration: int, generator: torch.Generator
     ) -> StepOutput:

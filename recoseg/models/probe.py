@@ -47,11 +47,22 @@ class _Call:
 
 @contextmanager
 def undisturbed(network: nn.Module) -> Iterator[None]:
-    """Eval mode without gradients; afterwards each module is in the mode that it was in."""
+    """Eval mode without gradients; afterwards each module is in the mode that it was in.
+
+    Autocast keeps no 16-bit weights of it: older versions of torch would take them, which are constants, for
+    weights that learn in the same step.
+    """
     modes = {module: module.training for module in network.modules()}
+    device = next((parameter.device.type for parameter in network.parameters()), "cpu")
+    uncached = torch.autocast(
+        device,
+        dtype=torch.get_autocast_dtype(device),
+        enabled=torch.is_autocast_enabled(device),
+        cache_enabled=False,
+    )
     network.eval()
     try:
-        with torch.no_grad():
+        with torch.no_grad(), uncached:
             yield
     finally:
         for module, training in modes.items():

@@ -11,7 +11,7 @@ import platform
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -54,12 +54,13 @@ class Precision:
         if state:
             self.scaler.load_state_dict(dict(state))
 
-    def update(self, optimisers: list[Optimizer], network: nn.Module, clip: float | None) -> None:
-        """One step of each optimiser; the first one's network has its gradient cut to the norm `clip`."""
-        if clip is not None:
-            self.scaler.unscale_(optimisers[0])
-            nn.utils.clip_grad_norm_(network.parameters(), clip)
+    def update(self, optimisers: Iterable[Optimizer], clip: float | None) -> None:
+        """One step of each optimiser; the gradient of all its parameters is cut to the norm `clip`."""
         for optimiser in optimisers:
+            if clip is not None:
+                self.scaler.unscale_(optimiser)
+                parameters = [one for group in optimiser.param_groups for one in group["params"]]
+                nn.utils.clip_grad_norm_(parameters, clip)
             self.scaler.step(optimiser)
         self.scaler.update()
 

@@ -163,7 +163,7 @@ class Trainer:
                 require_finite_loss(output, iteration + 1, keys)
                 self.precision.backward(output.loss / num_parts)
             outputs.append(output.detached())
-        self.precision.update(list(self.optimisers.values()), self.method.student, self.pace.clip)
+        self.precision.update(self.optimisers.values(), self.pace.clip)
         self.method.after_update(iteration)
         return StepOutput.mean(outputs)
 

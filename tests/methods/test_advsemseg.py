@@ -9,6 +9,8 @@ import pytest
 import torch
 from torch import nn
 
+from recoseg.augment.mix import no_mix
+from recoseg.augment.strong import StrongView
 from recoseg.errors import UserError
 from recoseg.methods.advsemseg import AdvSemSeg
 from recoseg.types import IGNORE, Batch
@@ -27,6 +29,11 @@ class Rigged(nn.Module):
         return self.slope * maps[:, 0] + self.offset
 
 
+def advsemseg(student: nn.Module, **settings: float) -> AdvSemSeg:
+    """Which sees unlabelled images as they are."""
+    return AdvSemSeg(student, StrongView(mix=no_mix, colours=[], flip=0), 2, **settings)
+
+
 def rig(method: AdvSemSeg, **line: float) -> AdvSemSeg:
     method.discriminator = Rigged(**line)
     return method
@@ -43,7 +50,7 @@ def parts_of(method: AdvSemSeg, labelled: Batch, unlabelled: Batch, iteration: i
 
 
 def test_an_undecided_discriminator_has_closed_forms(tiny_network) -> None:
-    method = rig(AdvSemSeg(tiny_network(probabilities=(0.7, 0.3)), 2))
+    method = rig(advsemseg(tiny_network(probabilities=(0.7, 0.3))))
     parts = parts_of(method, flat_batch(label=0), flat_batch(3))
     assert parts["adversarial"] == pytest.approx(LOG_2)
     assert parts["unlabelled_adversarial"] == pytest.approx(LOG_2)
@@ -56,7 +63,7 @@ def test_an_undecided_discriminator_has_closed_forms(tiny_network) -> None:
 
 def test_each_kind_of_map_is_judged_by_itself(tiny_network) -> None:
     # true maps of class 0 score 2 - 1 = 1, of class 1 score -1; predicted ones 2 * 0.7 - 1 = 0.4
-    method = rig(AdvSemSeg(tiny_network(probabilities=(0.7, 0.3)), 2), slope=2.0, offset=-1.0)
+    method = rig(advsemseg(tiny_network(probabilities=(0.7, 0.3))), slope=2.0, offset=-1.0)
     labelled = flat_batch(label=0)
     labelled.labels[1] = 1
     parts = parts_of(method, labelled, flat_batch(3))
@@ -68,7 +75,7 @@ def test_each_kind_of_map_is_judged_by_itself(tiny_network) -> None:
 
 
 def test_pixels_without_a_label_and_padding_are_in_no_mean_and_empty_in_every_map(tiny_network) -> None:
-    method = rig(AdvSemSeg(tiny_network(probabilities=(0.7, 0.3)), 2), slope=1.0)
+    method = rig(advsemseg(tiny_network(probabilities=(0.7, 0.3))), slope=1.0)
     seen = []
     method.discriminator.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].detach()))
     labelled, shown = flat_batch(label=0), torch.ones(2, 32, 32, dtype=torch.bool)
@@ -98,7 +105,7 @@ def test_only_pixels_that_the_discriminator_believes_teach_themselves(tiny_netwo
     logits = nn.functional.interpolate(student(unlabelled.images).logits, (32, 32), mode="bilinear")
     probabilities = logits.softmax(1).detach()
     middle = probabilities[:, 0].median().item()
-    method = rig(AdvSemSeg(student, 2, self_above=0.6), slope=200.0, offset=-200.0 * middle).eval()
+    method = rig(advsemseg(student, self_above=0.6), slope=200.0, offset=-200.0 * middle).eval()
     output = method(toy_batch(), unlabelled, iteration=0, generator=torch.Generator())
     believed = (200 * (probabilities[:, 0] - middle)).sigmoid() >= 0.6  # (B, H, W)
     assert 0.1 < believed.float().mean() < 0.9
@@ -111,7 +118,7 @@ def test_only_pixels_that_the_discriminator_believes_teach_themselves(tiny_netwo
 
 
 def test_where_nothing_is_believed_the_student_still_learns_to_fool(tiny_network, toy_batch) -> None:
-    method = rig(AdvSemSeg(tiny_network(), 2, self_above=1.0), slope=1.0)
+    method = rig(advsemseg(tiny_network(), self_above=1.0), slope=1.0)
     labelled = toy_batch()
     labelled.labels.fill_(IGNORE)
     output = method(labelled, toy_batch(visible=False), iteration=0, generator=torch.Generator())
@@ -122,7 +129,7 @@ def test_where_nothing_is_believed_the_student_still_learns_to_fool(tiny_network
 
 
 def test_self_training_begins_at_its_start(tiny_network) -> None:
-    method = rig(AdvSemSeg(tiny_network(), 2, self_start=3))
+    method = rig(advsemseg(tiny_network(), self_start=3))
     found = [parts_of(method, flat_batch(label=0), flat_batch(), iteration) for iteration in (2, 3)]
     assert ["self_training" in parts for parts in found] == [False, True]
     assert all("unlabelled_adversarial" in parts for parts in found)
@@ -136,7 +143,7 @@ def gradients(method: AdvSemSeg, which: str, labelled: Batch, unlabelled: Batch)
 
 
 def test_what_the_student_learns_from_teaches_the_discriminator_nothing(tiny_network, toy_batch) -> None:
-    method = AdvSemSeg(tiny_network(), 2, self_above=0.0)
+    method = advsemseg(tiny_network(), self_above=0.0)
     batches = toy_batch(), toy_batch(seed=1, visible=False)
     before = gradients(method, "discriminator", *batches)
     assert all(gradient.any() for gradient in before)
@@ -146,7 +153,7 @@ def test_what_the_student_learns_from_teaches_the_discriminator_nothing(tiny_net
 
 
 def test_what_the_discriminator_learns_from_teaches_the_student_nothing(tiny_network, toy_batch) -> None:
-    method = AdvSemSeg(tiny_network(), 2, adversarial_weight=0, unlabelled_weight=0, self_weight=0)
+    method = advsemseg(tiny_network(), adversarial_weight=0, unlabelled_weight=0, self_weight=0)
     labelled, unlabelled = toy_batch(), toy_batch(seed=1, visible=False)
     labelled.labels.fill_(IGNORE)
     assert not any(g.any() for g in gradients(method, "student", labelled, unlabelled))
@@ -157,15 +164,15 @@ def test_what_the_discriminator_learns_from_teaches_the_student_nothing(tiny_net
 def test_each_part_reaches_the_student(tiny_network, toy_batch, weight: str) -> None:
     weights = {"adversarial_weight": 0.0, "unlabelled_weight": 0.0, "self_weight": 0.0}
     batches = toy_batch(), toy_batch(seed=1, visible=False)
-    plain = gradients(AdvSemSeg(tiny_network(), 2, **weights), "student", *batches)
+    plain = gradients(advsemseg(tiny_network(), **weights), "student", *batches)
     torch.manual_seed(0)
-    found = gradients(AdvSemSeg(tiny_network(), 2, **{**weights, weight: 1.0}), "student", *batches)
+    found = gradients(advsemseg(tiny_network(), **{**weights, weight: 1.0}), "student", *batches)
     assert any((a - b).abs().max() > 1e-6 for a, b in zip(found, plain, strict=True))
 
 
 def test_fooling_pulls_predictions_towards_what_scores_high(tiny_network) -> None:
     settings = {"unlabelled_weight": 1.0, "adversarial_weight": 0.0, "self_weight": 0.0}
-    method = rig(AdvSemSeg(tiny_network(probabilities=(0.5, 0.5)), 2, **settings), slope=1.0, offset=-0.5)
+    method = rig(advsemseg(tiny_network(probabilities=(0.5, 0.5)), **settings), slope=1.0, offset=-0.5)
     labelled = flat_batch()  # without any label
     gradient = gradients(method, "student", labelled, flat_batch())[-1]  # the classifier's bias
     # d softplus(-s) / ds = -1/2 at s = 0, ds / dp = 1, dp / dlogit = 1/4
@@ -173,7 +180,7 @@ def test_fooling_pulls_predictions_towards_what_scores_high(tiny_network) -> Non
 
 
 def test_steps_of_its_own_optimiser_move_only_the_discriminator(tiny_network, toy_batch) -> None:
-    method = AdvSemSeg(tiny_network(), 2, discriminator_lr=3e-4)
+    method = advsemseg(tiny_network(), discriminator_lr=3e-4)
     (name, optimiser), = method.own_optimisers().items()  # fmt: skip
     assert name == "discriminator"
     assert isinstance(optimiser, torch.optim.Adam)
@@ -187,7 +194,7 @@ def test_steps_of_its_own_optimiser_move_only_the_discriminator(tiny_network, to
 
 
 def test_the_contrast_reads_labels_first_and_then_what_is_believed(tiny_network, toy_batch) -> None:
-    method = rig(AdvSemSeg(tiny_network(probabilities=(0.25, 0.75), features=4), 2))
+    method = rig(advsemseg(tiny_network(probabilities=(0.25, 0.75), features=4)))
     labelled = toy_batch()
     output = method(labelled, toy_batch(visible=False), iteration=0, generator=torch.Generator())
     (predicted, labels), = output.pixels  # fmt: skip
@@ -203,7 +210,7 @@ def test_losses_and_confidence_are_float32_where_the_network_answers_in_16_bits(
     tiny_network, toy_batch, needs_16_bits
 ) -> None:
     needs_16_bits("bfloat16")
-    method = AdvSemSeg(tiny_network(), 2)
+    method = advsemseg(tiny_network())
     with torch.autocast("cpu", dtype=torch.bfloat16):
         output = method(toy_batch(), toy_batch(visible=False), iteration=0, generator=torch.Generator())
     output.loss.backward()
@@ -215,22 +222,22 @@ def test_losses_and_confidence_are_float32_where_the_network_answers_in_16_bits(
 def test_batches_may_differ_in_size_and_be_of_one(
     tiny_network, toy_batch, num_labelled, num_unlabelled
 ) -> None:
-    method = AdvSemSeg(tiny_network(), 2)
+    method = advsemseg(tiny_network())
     unlabelled = toy_batch(num_unlabelled, size=(33, 47), visible=False)
     parts = parts_of(method, toy_batch(num_labelled, size=(33, 47)), unlabelled)
     assert math.isfinite(parts["loss"])
 
 
 def test_an_average_is_evaluated_when_asked_for(tiny_network) -> None:
-    assert (plain := AdvSemSeg(tiny_network(), 2)).evaluation_model is plain.student
-    method = AdvSemSeg(tiny_network(), 2, average=0.99)
+    assert (plain := advsemseg(tiny_network())).evaluation_model is plain.student
+    method = advsemseg(tiny_network(), average=0.99)
     assert method.evaluation_model is method.teacher.network
 
 
 def test_what_cannot_be_done_is_refused(tiny_network, toy_batch) -> None:
     with pytest.raises(UserError, match="self_above is a probability, got 20"):
-        AdvSemSeg(tiny_network(), 2, self_above=20)
-    method = AdvSemSeg(tiny_network(), 2)
+        advsemseg(tiny_network(), self_above=20)
+    method = advsemseg(tiny_network())
     with pytest.raises(UserError, match="advsemseg needs fully labelled images"):
         parts_of(method, replace(toy_batch(), sparse=True), toy_batch(visible=False))
     with pytest.raises(UserError, match="advsemseg needs images of at least 32x32 pixels, got 16x40"):

@@ -10,6 +10,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from recoseg.augment.mix import no_mix
+from recoseg.augment.strong import StrongView
 from recoseg.errors import UserError
 from recoseg.methods.ecs import ECS
 from recoseg.methods.parts.corrector import Corrector
@@ -46,7 +48,8 @@ class Rigged(nn.Module):
 
 
 def ecs(student: nn.Module, corrector: nn.Module | None = None, **settings: float) -> ECS:
-    return ECS(student, corrector or widened(), lambda network: SGD(network.parameters()), **settings)
+    plain = StrongView(mix=no_mix, colours=[], flip=0)
+    return ECS(student, plain, corrector or widened(), lambda network: SGD(network.parameters()), **settings)
 
 
 def flat_batch(count: int = 2, *, label: int = IGNORE) -> Batch:
@@ -236,6 +239,15 @@ def test_the_contrast_reads_labels_first_and_then_corrected_ones(tiny_network, t
     assert torch.equal(labels.labels[:2], labelled.labels)
     assert labels.labels[2:].unique().tolist() == [0]
     assert labels.confidence[2:].unique().tolist() == pytest.approx([0.6])
+
+
+def test_what_the_corrector_says_of_an_image_depends_on_no_other(tiny_network, toy_batch) -> None:
+    method = ecs(tiny_network(), looking(widened())).train()
+    images = toy_batch(4).images
+    said = torch.rand(4, 2, 32, 32, generator=torch.Generator().manual_seed(0)).softmax(1)
+    whole, alone = method._corrected(images, said), method._corrected(images[:1], said[:1])
+    assert torch.allclose(alone.confidence[0], whole.confidence[0], atol=1e-5)
+    assert method.corrector.training
 
 
 def test_losses_are_float32_where_the_network_answers_in_16_bits(

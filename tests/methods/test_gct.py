@@ -20,7 +20,7 @@ SGD = partial(torch.optim.SGD, lr=0.1)
 
 
 @pytest.fixture
-def gct(tiny_network, monkeypatch):
+def gct(tiny_network, same_view, monkeypatch):
     """`gct(student, second, ...)`, with a detector that takes less time; both students are tiny networks."""
     monkeypatch.setattr("recoseg.methods.gct._WIDTHS", (8,) * 7)
 
@@ -30,7 +30,7 @@ def gct(tiny_network, monkeypatch):
             second = tiny_network()
             torch.manual_seed(5)
             second.classifier.reset_parameters()
-        return GCT(student, second, 2, lambda network: SGD(network.parameters()), **settings)
+        return GCT(student, second, same_view, 2, lambda network: SGD(network.parameters()), **settings)
 
     return build
 
@@ -127,6 +127,18 @@ def test_the_detector_learns_the_true_flaws_of_both_students(gct, toy_batch) -> 
         counts += known.sum().item()
     output = step(method, labelled, toy_batch(size=SIZE, seed=1, visible=False))
     assert output.parts["detector"].item() == pytest.approx(errors / counts, rel=1e-4)
+
+
+def test_the_detector_is_asked_as_it_is_taught(gct, toy_batch) -> None:
+    """In train mode and of all images: its BatchNorm would otherwise have other statistics."""
+    method, found = gct().train(), []
+    method.detector.register_forward_pre_hook(lambda network, seen: found.append((network.training, *seen)))
+    step(method, toy_batch(size=SIZE), toy_batch(size=SIZE, seed=1, visible=False))
+    (one_mode, one), (other_mode, other) = found
+    assert one_mode
+    assert other_mode
+    assert torch.equal(one, other)
+    assert (one.requires_grad, other.requires_grad) == (True, False)
 
 
 def gradients(method: GCT, *batches: Batch) -> dict[str, Tensor]:

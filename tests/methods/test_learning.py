@@ -59,12 +59,16 @@ def second_of(student: nn.Module) -> nn.Module:
 def gct_of(student: nn.Module) -> GCT:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("recoseg.methods.gct._WIDTHS", (8,) * 7)  # a detector that takes less time
-        return GCT(student, second_of(student), 2, new_sgd, ramp=10)
+        return GCT(student, second_of(student), StrongView(mix=no_mix), 2, new_sgd, ramp=10)
 
 
 def corrector() -> Corrector:
     encoder = ENCODERS["resnet10_small"](output_stride=16)
     return Corrector(DeepLabV3Plus(encoder=encoder, num_classes=3, decoder_width=8), 2)
+
+
+def ecs(student: nn.Module) -> ECS:
+    return ECS(student, StrongView(mix=no_mix), corrector(), new_sgd, supervised_start=3)
 
 
 def dmt(student: nn.Module) -> DMT:
@@ -102,9 +106,9 @@ CASES: dict[str, tuple[str, Callable[..., Method]]] = {
     "unimatch_v2": ("unimatch_v2", lambda student: UniMatchV2(student, WeakToStrong(), 2, decay=0.9)),
     "prevmatch": ("prevmatch", lambda student: PrevMatch(student, WeakToStrong(), 2, STEPS, store_every=2)),
     "s4gan": ("s4gan", lambda student: S4GAN(student, StrongView(mix=no_mix), 2)),
-    "advsemseg": ("advsemseg", lambda student: AdvSemSeg(student, 2)),
+    "advsemseg": ("advsemseg", lambda student: AdvSemSeg(student, StrongView(mix=no_mix), 2)),
     "gct": ("gct", lambda student: gct_of(student)),
-    "ecs": ("ecs", lambda student: ECS(student, corrector(), new_sgd, supervised_start=3)),
+    "ecs": ("ecs", lambda student: ecs(student)),
     "dmt": ("dmt", lambda student: dmt(student)),
     "pseudoseg": ("pseudoseg", lambda student: pseudoseg(student)),
     "vat": ("vat", lambda student: VAT(student, StrongView(mix=no_mix), decay=0.9)),

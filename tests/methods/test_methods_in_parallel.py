@@ -109,7 +109,7 @@ def sgd(network: nn.Module) -> torch.optim.Optimizer:
 def gct_of(student: nn.Module) -> GCT:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("recoseg.methods.gct._WIDTHS", (8,) * 7)  # a detector that takes less time
-        method = GCT(student, PlainNetwork(), 2, lambda network: torch.optim.SGD(network.parameters()))
+        method = GCT(student, PlainNetwork(), SameView(), 2, sgd)
     method.detector.eval()  # its BatchNorm would see the images of its own process
     return method
 
@@ -117,9 +117,7 @@ def gct_of(student: nn.Module) -> GCT:
 def ecs_of(student: nn.Module) -> ECS:
     network = DeepLabV2(encoder=ENCODERS["resnet10_small"](output_stride=16), num_classes=3)
     freeze_batch_norm(network, "all")
-    return ECS(
-        student, Corrector(network, 2), lambda own: torch.optim.SGD(own.parameters()), supervised_start=1
-    )
+    return ECS(student, SameView(), Corrector(network, 2), sgd, supervised_start=1)
 
 
 def build(name: str) -> Method:
@@ -135,7 +133,7 @@ def build(name: str) -> Method:
         "cct": CCT(student, SameView(), 2, 0, sgd, **NOTHING_DRAWN),
         "resting_cct": CCT(student, SameView(), 2, 0, sgd, supervised_start=1),
         "s4gan": S4GAN(student, SameView(), 2, supervised_start=1),
-        "advsemseg": AdvSemSeg(student, 2, self_start=1),
+        "advsemseg": AdvSemSeg(student, SameView(), 2, self_start=1),
         "gct": gct_of(student),
         "ecs": ecs_of(student),
         "dmt": DMT(

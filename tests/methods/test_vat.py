@@ -7,10 +7,13 @@ from dataclasses import replace
 
 import pytest
 import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 from recoseg.augment.mix import no_mix
 from recoseg.augment.strong import StrongView
 from recoseg.errors import UserError
+from recoseg.methods.parts.adversarial_direction import adversarial_direction, unit_length
 from recoseg.methods.vat import VAT, own_contrast
 from recoseg.types import IGNORE
 
@@ -45,6 +48,28 @@ def test_the_loss_by_hand(tiny_network, toy_batch, same_view, generator) -> None
     divergence = 0.75 * math.log(1.5) + 0.25 * math.log(0.5)
     assert output.parts["unsupervised"].item() == pytest.approx(divergence, rel=1e-5)
     assert output.loss.item() == pytest.approx(math.log(2) + 0.1 * divergence, rel=1e-5)
+
+
+def test_images_move_to_where_the_teachers_answer_changes_most(
+    tiny_network, toy_batch, same_view, generator
+) -> None:
+    method = VAT(tiny_network(), same_view).train()
+    nn.init.normal_(method.teacher.network.classifier.weight, generator=generator)  # unlike the student
+    images, inside = toy_batch(visible=False).images, torch.ones(2, 32, 32, dtype=torch.bool)
+    target = method.teacher.logits(images).softmax(1)
+    moved = method.perturbed(images, target, inside, generator)
+    assert method.student.body[1].num_batches_tracked == 0  # the student was not asked
+
+    def change(to: Tensor) -> float:
+        return F.kl_div(method.teacher.logits(to).log_softmax(1), target, reduction="batchmean").item()
+
+    length = (moved - images).flatten(1).norm(dim=1).view(-1, 1, 1, 1)
+    others = [torch.randn(images.shape, generator=generator) for _ in range(5)]
+    of_student = adversarial_direction(
+        lambda one: method.student.eval()(one).logits, images, target, generator=generator
+    )
+    for other in (*others, of_student):
+        assert change(moved) > 1.5 * change(images + length * unit_length(other))
 
 
 def test_the_share_is_of_the_whole_batch_without_padding(

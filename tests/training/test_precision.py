@@ -22,7 +22,7 @@ def one_step(precision: Precision, *, clip: float | None = None, factor: float =
     with precision.autocast():
         loss = factor * network(torch.tensor([[3.0, 4.0]])).float().sum() / 64
     precision.backward(loss)
-    precision.update([optimiser], network, clip)
+    precision.update([optimiser], clip)
     return network
 
 
@@ -72,3 +72,13 @@ def test_a_run_begun_without_scale_can_go_on_with_one() -> None:
     resumed = Precision("float16", CPU)
     resumed.restore(Precision("float32", CPU).state())
     assert resumed.state()["scale"] == 2.0**16
+
+
+def test_every_network_has_its_own_gradient_clipped() -> None:
+    weights = [nn.Parameter(torch.zeros(2)) for _ in range(2)]
+    optimisers = [torch.optim.SGD([weight], lr=1.0) for weight in weights]
+    precision = Precision("float32", CPU)
+    precision.backward((weights[0] * torch.tensor([30.0, 40.0])).sum() + (weights[1] * 0.1).sum())
+    precision.update(optimisers, 1.0)
+    assert weights[0].tolist() == pytest.approx([-0.6, -0.8], rel=1e-4)
+    assert weights[1].tolist() == pytest.approx([-0.1, -0.1])

@@ -43,7 +43,7 @@ class Discriminator(nn.Module):
     def forward(self, images: Tensor, maps: Tensor) -> Judgement:
         """Images (B, 3, H, W) in [0, 1] and maps (B, K, H, W) of class probabilities."""
         require_side(images, self.smallest, who="s4gan")
-        features = self.layers(torch.cat([images, maps], 1)).mean((2, 3))  # (B, 512)
+        features = self.layers(torch.cat([images, maps], 1)).float().mean((2, 3))  # (B, 512)
         return Judgement(features, self.score(features).squeeze(1))
 
 

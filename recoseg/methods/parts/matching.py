@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Literal, Self
 
-import torch
 from torch import Tensor, nn
 
 from recoseg.augment.weak_to_strong import StrongImages, WeakToStrong
@@ -53,15 +52,7 @@ class Matching(Method):
         """What the student says of weak images in eval mode, as the authors do; None if none is pasted."""
         if self.views.cutmix == 0:
             return None
-        device = weak.images.device.type
-        # Older versions of torch would keep 16-bit weights of this pass for those that learn, as constants.
-        uncached = torch.autocast(
-            device,
-            dtype=torch.get_autocast_dtype(device),
-            enabled=torch.is_autocast_enabled(device),
-            cache_enabled=False,
-        )
-        with uncached, undisturbed(self.student), without_features(self.student) as student:
+        with undisturbed(self.student), without_features(self.student) as student:
             return labels_in(weak, student(weak.images).logits)
 
     def step_output(

@@ -20,17 +20,6 @@ def without_learning(network: nn.Module, *inputs: Tensor) -> Any:
     return functional_call(network, fixed, inputs)
 
 
-@torch.no_grad()
-def evaluated(network: nn.Module, *inputs: Tensor) -> Any:
-    """What `network(*inputs)` says in eval mode, of each image by itself; nothing learns."""
-    mode = network.training
-    network.eval()
-    try:
-        return network(*inputs)
-    finally:
-        network.train(mode)
-
-
 def untouched(network: nn.Module) -> Tensor:
     """0, with a gradient of 0 for each parameter: processes that train together wait for all gradients."""
     return torch.stack([parameter.flatten()[:0].sum() for parameter in network.parameters()]).sum()
