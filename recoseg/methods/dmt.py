@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -20,6 +21,9 @@ from recoseg.methods.parts.ramp import Ramp
 from recoseg.methods.parts.student_passes import together
 from recoseg.models.layers import resize
 from recoseg.types import IGNORE, Batch, ModelOutput, PseudoLabels, StepOutput
+
+_SUREST = 1 - 2**-24
+"""The most that a network counts as sure, the number before 1: that is left to people."""
 
 
 class DMT(Method):
@@ -156,6 +160,7 @@ class _Labeller(nn.Module):
     def surest(self, unlabelled: Batch, share: float) -> PseudoLabels:
         """The labels of those pixels that are, of their class, among the surest share of the round so far."""
         pseudo = self.copy.pseudo_label(unlabelled.images).within(unlabelled.inside)
+        pseudo = replace(pseudo, confidence=pseudo.confidence.clamp(max=_SUREST))
         self.histogram.add(pseudo)
         return self.histogram.surest(pseudo, share)
 
@@ -163,7 +168,10 @@ class _Labeller(nn.Module):
 def agreement_losses(
     logits: Tensor, pseudo: PseudoLabels, agree_power: float, disagree_power: float
 ) -> Tensor:
-    """(B, K, h, w) and labels (B, H, W) -> weighted cross-entropy (B, H, W), 0 where there is no label."""
+    """(B, K, h, w) and labels (B, H, W) -> weighted cross-entropy (B, H, W), 0 where there is no label.
+
+    What has a confidence of 1, which no network has, is a person's label.
+    """
     logits = resize(logits, pseudo.labels.shape[1:]).float()
     losses = F.cross_entropy(logits, pseudo.labels, ignore_index=IGNORE, reduction="none")
     with torch.no_grad():
@@ -173,6 +181,7 @@ def agreement_losses(
         probability = losses.neg().exp()  # of the label
         weights = probability.pow(disagree_power).masked_fill(surer, 0)
         weights = probability.pow(agree_power).where(agrees, weights)
+        weights = weights.masked_fill(pseudo.confidence == 1, 1)
     return losses * weights
 
 

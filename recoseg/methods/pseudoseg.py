@@ -46,8 +46,8 @@ class PseudoSeg(Method):
 
     Ours: for targets BatchNorm takes the statistics of the batch, for decoder and maps alike, and dropout is
     off; the root mean square is each image's own; known pixels of partly labelled images are their own
-    target; what attention reads are the last two maps of the encoder, whatever their strides. The student is
-    evaluated.
+    target; what attention reads are the last two maps of the encoder, whatever their strides. The strong
+    view's colours are the authors', whatever labelled images get. The student is evaluated.
     """
 
     needs_unlabelled = True

@@ -7,6 +7,8 @@ import json
 import pytest
 from PIL import Image
 
+from recoseg.methods import METHODS as ALL_METHODS
+
 DIVIDED = "--model.factory=small_network:divided"
 QUICK = ["--train.iterations=2", "--train.evaluate-every=2"]
 CONTRAST = [
@@ -85,6 +87,16 @@ def test_a_fitted_threshold_is_logged(recoseg, tmp_path, small, lines) -> None:
     assert recoseg("train", "--out", "run", *small, *words).code == 0
     for line in lines(tmp_path / "run" / "losses.jsonl"):
         assert 0 < line["stats"]["threshold"] <= 1
+
+
+@pytest.mark.usefixtures("light_detector")
+@pytest.mark.parametrize("method", sorted(ALL_METHODS))
+def test_every_method_trains_where_heads_learn_faster_than_the_encoder(
+    recoseg, small_deeplab, method
+) -> None:
+    more = [f"--method={method}", "--optimiser.head-lr-factor=5", "--train.iterations=1"]
+    outcome = recoseg("train", "--out", "run", "--no-page", *small_deeplab, *more, "--augment.crop=96")
+    assert outcome.code == 0, outcome.err
 
 
 @pytest.mark.parametrize("method", ["s4gan", "advsemseg", "gct", "ecs"])

@@ -68,6 +68,23 @@ def test_what_enters(settings: dict[str, object], zeros: set[float], ones: set[f
     assert held == [zeros, ones]
 
 
+@pytest.mark.parametrize(("fill", "held"), [("labelled", {2}), ("teacher", {30})])
+def test_of_images_with_single_labelled_pixels_only_these_enter(fill: str, held: set[float]) -> None:
+    """The fourth cell takes part with the student's own label, which nobody said is right."""
+    labels = torch.tensor([[[IGNORE, 1, 1, IGNORE]]])
+    on_labelled = predicted([1, 2, 3, 4], [0.4, 0.96, 0.3, 0.99])
+    labelled = Batch(torch.zeros(1, 3, 1, 4), labels, ("a",), sparse=True)
+    pixels = [(on_labelled, PseudoLabels.of_batch(labelled))]
+    contrast = term(bank_fill=fill, own_label_above=0.9, bank_above=0.9)
+    contrast(
+        StepOutput(torch.tensor(0.0), pixels=pixels), None, iteration=0, labelled=labelled, teacher=Teacher()
+    )
+    bank = contrast.contrast.bank
+    assert bank is not None
+    assert bank.counts[0] == 0
+    assert set(bank.vectors[1, : bank.counts[1], 0].tolist()) == held
+
+
 def test_a_step_sees_the_bank_as_the_steps_before_left_it() -> None:
     filled, plain = term(), ContrastTerm(contrast=RegionalContrast(num_queries=2, num_keys=2))
     output, labelled = step()

@@ -28,6 +28,14 @@ def test_nothing_is_left_out_with_probability_0() -> None:
     assert torch.equal(without_channels([one], generator(), drop=0)[0], one)
 
 
+def test_maps_of_one_width_lack_the_same_channels() -> None:
+    maps = [torch.ones(4, 6, 2, 2), torch.ones(4, 6, 3, 3), torch.ones(4, 9, 6), torch.ones(4, 5, 2, 2)]
+    one, same, tokens, other = complementary_channels(maps, torch.Generator().manual_seed(0))
+    assert torch.equal(one[:, :, 0, 0], same[:, :, 0, 0])
+    assert torch.equal(one[:, :, 0, 0], tokens[:, 0])
+    assert not torch.equal(one[:, :5, 0, 0], other[:, :, 0, 0])
+
+
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_two_views_have_complementary_channels_and_half_of_the_images_all(count) -> None:
     maps = [torch.ones(2 * count, 64, 3, 3), torch.ones(2 * count, 7, 32)]

@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+import recoseg.methods.dmt as dmt_module
 from recoseg import RegionalContrast
 from recoseg.errors import UserError
 from recoseg.methods.dmt import DMT, agreement_losses
@@ -35,6 +36,19 @@ def test_a_pixel_weighs_by_agreement() -> None:
     assert pytest.approx(0.00243) == 0.3**5
     other = agreement_losses(logits, pseudo, 0, 1).flatten().tolist()
     assert other == pytest.approx([-math.log(0.6), 0, 0.3 * -math.log(0.3), 0], rel=1e-4)
+
+
+def test_a_persons_label_weighs_1_whatever_the_network_says(method, toy_batch, generator) -> None:
+    logits = pixels([[0.6, 0.4], [0.1, 0.9]])
+    pseudo = PseudoLabels(torch.tensor([[[0, 0]]]), torch.ones(1, 1, 2))
+    found = agreement_losses(logits, pseudo, 5, 5).flatten().tolist()
+    assert found == pytest.approx([-math.log(0.6), -math.log(0.1)], rel=1e-4)
+
+    dmt, unlabelled = method(iterations=5), toy_batch(visible=False)
+    dmt.by_second.copy.network.classifier.bias.data = torch.tensor([80.0, -80.0])  # as sure as numbers can be
+    unlabelled.labels[0, 4, 5] = 1
+    _, seen = dmt._shown(dmt.by_second, unlabelled, 1.0, generator)
+    assert (seen.confidence == 1).nonzero().tolist() == [[0, 4, 5]]
 
 
 def test_the_weight_of_a_pixel_is_a_constant() -> None:
@@ -141,6 +155,29 @@ def test_rounds_are_equal_parts_of_what_the_supervised_start_leaves(method) -> N
     assert [dmt.round_of(iteration) for iteration in range(12)] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
     assert [dmt.uses_unlabelled(iteration) for iteration in (0, 1, 2, 11)] == [False, False, True, True]
     assert [method(rounds=1).round_of(iteration) for iteration in (0, 11)] == [1, 1]
+
+
+def test_each_round_asks_for_a_larger_share(method, toy_batch, generator, monkeypatch) -> None:
+    asked, surest, dmt = [], dmt_module._Labeller.surest, method(iterations=5)
+
+    def note(labeller, unlabelled, share):
+        asked.append(share)
+        return surest(labeller, unlabelled, share)
+
+    monkeypatch.setattr(dmt_module._Labeller, "surest", note)
+    for iteration in range(5):
+        dmt(toy_batch(), toy_batch(seed=1, visible=False), iteration=iteration, generator=generator)
+    assert asked == pytest.approx([0.2, 0.2, 0.4, 0.4, 0.6, 0.6, 0.8, 0.8, 1, 1])  # of both networks
+
+
+def test_pixels_count_as_much_as_their_class(method, toy_batch, generator) -> None:
+    labelled, unlabelled = toy_batch(), toy_batch(seed=1, visible=False)
+    dmt = method(iterations=5, class_weights=torch.tensor([3.0, 1.0])).eval()
+    output = dmt(labelled, unlabelled, iteration=4, generator=generator)
+    parts = {name: part.item() for name, part in output.parts.items()}
+    by_people = (3 * (labelled.labels == 0) + (labelled.labels == 1)).sum().item()
+    total = by_people * parts["supervised"] + 2048 * parts["unsupervised"]
+    assert output.loss.item() == pytest.approx(total / (by_people + 2048) + parts["second"], rel=1e-5)
 
 
 def same(first: nn.Module, second: nn.Module) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from recoseg.augment.weak_to_strong import WeakToStrong
 from recoseg.errors import UserError
 from recoseg.methods.fixmatch import FixMatch
 from recoseg.methods.parts.matching import view_loss, views_loss
+from recoseg.methods.prevmatch import PrevMatch
 from recoseg.methods.unimatch import UniMatch
 from recoseg.methods.unimatch_v2 import UniMatchV2
 from recoseg.types import IGNORE, PseudoLabels
@@ -172,11 +174,18 @@ def test_losses_and_gradients_are_those_of_a_slow_plain_reading(tiny_network, to
         torch.testing.assert_close(found, gradient, rtol=1e-3, atol=1e-6)
 
 
-def test_a_fitted_threshold_learns_in_every_step_and_is_saved(tiny_network, toy_batch, generator) -> None:
-    method = FixMatch(tiny_network(), WeakToStrong(), 2, threshold="daw")
+@pytest.mark.parametrize(
+    "kind", [FixMatch, UniMatch, UniMatchV2, partial(PrevMatch, iterations=10, store_every=1)]
+)
+def test_a_fitted_threshold_learns_in_every_step_and_is_saved(
+    kind, tiny_network, toy_batch, generator
+) -> None:
+    method = kind(tiny_network(), WeakToStrong(), num_classes=2, threshold="daw")
+    before = method.threshold.means.clone()
     output = method(toy_batch(), toy_batch(visible=False), iteration=0, generator=generator)
+    assert (method.threshold.means != before).all()  # right and wrong ones
     value = output.stats["threshold"].item()
-    assert 0.5 <= value < 0.95
+    assert 0.5 <= value < 0.9
     saved = method.state_dict()
     assert saved["threshold.value"].item() == value
     assert {"threshold.means", "threshold.variances"} <= saved.keys()
@@ -226,3 +235,11 @@ def test_an_unknown_threshold_is_refused(tiny_network) -> None:
         FixMatch(tiny_network(), WeakToStrong(), 2, threshold="dow")
     with pytest.raises(UserError, match="pixel_above is a probability, got"):
         FixMatch(tiny_network(), WeakToStrong(), 2, pixel_above=1.5)
+
+
+@pytest.mark.parametrize("kind", [FixMatch, UniMatch, UniMatchV2, partial(PrevMatch, iterations=9, store_every=1)])
+def test_statistics_see_what_learns_and_nothing_twice(kind, tiny_network, toy_batch, generator) -> None:
+    method = kind(tiny_network(), WeakToStrong(), num_classes=2)
+    method(toy_batch(), toy_batch(visible=False), iteration=0, generator=generator)
+    print(kind, method.student.body[1].num_batches_tracked)
+    assert method.student.body[1].num_batches_tracked == 2

@@ -20,7 +20,7 @@ from recoseg.errors import UserError
 from recoseg.methods.parts.activation_maps import ActivationMaps
 from recoseg.methods.parts.contrast import ContrastTerm
 from recoseg.methods.pseudoseg import PseudoSeg, map_channels, sharpened_mean
-from recoseg.types import IGNORE, StepOutput
+from recoseg.types import IGNORE, Batch, StepOutput
 
 
 def column(*values: float) -> Tensor:
@@ -163,6 +163,59 @@ def test_what_is_cut_out_or_padding_is_neither_learned_from_nor_a_pseudo_label(
     with torch.no_grad():
         found = [method._target(batch) for batch in (replace(unlabelled, inside=inside), poisoned)]
     torch.testing.assert_close(found[0][:, :, :, :9], found[1][:, :, :, :9])
+
+
+@pytest.mark.parametrize("present_above", [0.0, 1.0])
+def test_targets_by_hand(tiny_network, toy_batch, present_above) -> None:
+    """Of two images, each scaled by itself; with no class present, activation maps say nothing."""
+    method = method_of(tiny_network(norm=False), present_above=present_above)
+    even(method.activation_maps)
+    weights = torch.rand(2, 8, generator=torch.Generator().manual_seed(2))
+    method.activation_maps.classifier.weight.data = weights
+    images = torch.cat([toy_batch(1).images, 3 * toy_batch(1, seed=1).images])
+    target = method._target(Batch(images, torch.full((2, 32, 32), IGNORE), ("a", "b")))
+    for number in range(2):
+        encoded = method.student.encode(images[number : number + 1])
+        deepest, logits = encoded.maps[-1], method.student.decode(encoded).logits
+        activation = torch.einsum("kc,bchw->bkhw", weights, deepest).relu()
+        activation = activation / activation.amax((2, 3), keepdim=True)
+        activation = activation + activation.mean((2, 3), keepdim=True)  # what an even attention adds
+        if present_above == 1:
+            activation = torch.zeros_like(activation)
+        scale = torch.cat([logits, activation]).square().mean().sqrt()
+        mean = sum((one / scale).softmax(1) for one in (logits, activation)) / 2
+        expected = mean.square() / mean.square().sum(1, keepdim=True)  # a temperature of 0.5
+        torch.testing.assert_close(target[number], expected[0], rtol=1e-3, atol=1e-4)
+
+
+def test_targets_take_the_statistics_of_the_batch(tiny_network, toy_batch) -> None:
+    method = method_of(tiny_network())
+    unlabelled = toy_batch(visible=False)
+    expected = method._target(unlabelled)
+    method.student.body[1].running_mean.fill_(3)
+    method.activation_maps.refine[1].running_var.fill_(9)
+    torch.testing.assert_close(method._target(unlabelled), expected)
+
+
+def test_attention_is_the_cross_entropy_of_activation_maps_of_the_classes_in_the_mask(
+    tiny_network, toy_batch, generator
+) -> None:
+    method = method_of(tiny_network(norm=False)).eval()
+    labelled = toy_batch()
+    labelled.labels[1] = 0  # the second image shows one class alone
+    output = method(labelled, toy_batch(seed=1, visible=False), iteration=0, generator=generator)
+    present = torch.tensor([[True, True], [True, False]])
+    logits = method.activation_maps(method.student.encode(labelled.images).maps, None, present)
+    logits = F.interpolate(logits, (32, 32), mode="bilinear")
+    expected = F.cross_entropy(logits, labelled.labels).item()
+    assert output.parts["attention"].item() == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_strong_view_has_the_authors_colours(tiny_network, toy_batch, generator) -> None:
+    method = method_of(tiny_network())
+    (jitter,) = method.colours
+    strengths = (jitter.brightness, jitter.contrast, jitter.saturation, jitter.hue)
+    assert (jitter.probability, *strengths) == (1, 0.5, 0.5, 0.5, 0.25)
 
 
 def test_known_pixels_of_partly_labelled_images_are_their_own_target(tiny_network, toy_batch) -> None:

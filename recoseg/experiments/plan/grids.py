@@ -38,7 +38,10 @@ METHODS = {
     "s4gan": Row("S4GAN", "s4gan"),
     "advsemseg": Row("AdvSemSeg", "advsemseg"),
     "mean-teacher": Row(
-        "Mean Teacher", "mean_teacher", "none", changes={"method.consistency": "probabilities"}
+        "Mean Teacher",
+        "mean_teacher",
+        "none",
+        changes={"method.consistency": "probabilities", "method.ramp": None},  # its own, not the mixes'
     ),
     "vat": Row("VAT", "vat"),
     "cct": Row("CCT", "cct"),

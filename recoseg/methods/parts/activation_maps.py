@@ -38,6 +38,7 @@ class ActivationMaps(nn.Module):
         self.query = nn.Conv2d(sum(channels[-2:]), _WIDTH, 1, bias=False)
         self.key = nn.Conv2d(sum(channels[-2:]), _WIDTH, 1, bias=False)
         self.refine = nn.Sequential(nn.Conv2d(num_classes, num_classes, 1), nn.BatchNorm2d(num_classes))
+        self.encoder = nn.Identity()  # for the optimiser: all else are heads, and learn at their rate
 
     def scores(self, deepest: Tensor, inside: Tensor | None) -> Tensor:
         """(B, C, h, w) -> logits (B, T) of which classes, but background, the image shows."""

@@ -20,21 +20,27 @@ def complementary_channels(maps: Sequence[Tensor], generator: torch.Generator) -
     """Of two views of the same images, one after the other, each gets the channels that the other lacks.
 
     The first view is multiplied by M, the second by 2 - M, where M is 0 or 2 for each channel of an image;
-    a random half of the images, rounded down, stay as they are.
+    a random half of the images, rounded down, stay as they are. Maps with equally many channels, as all of a
+    transformer's have, lack the same ones.
     """
     count = len(maps[0]) // 2
     whole = torch.randperm(count, generator=generator)[: count // 2]
-    changed = []
+    drawn: dict[int, Tensor] = {}  # channels -> (2 B, C)
     for one in maps:
-        factors = 2 * (_uniform(one[:count], generator) < 0.5).float()  # (B, C)
-        factors[whole] = 1
-        changed.append(_scaled(one, torch.cat([factors, 2 - factors])))
-    return changed
+        if _channels(one) not in drawn:
+            factors = 2 * (_uniform(one[:count], generator) < 0.5).float()  # (B, C)
+            factors[whole] = 1
+            drawn[_channels(one)] = torch.cat([factors, 2 - factors])
+    return [_scaled(one, drawn[_channels(one)]) for one in maps]
+
+
+def _channels(one: Tensor) -> int:
+    return one.shape[1 if one.ndim == 4 else 2]
 
 
 def _uniform(one: Tensor, generator: torch.Generator) -> Tensor:
     """(B, C) random numbers, for the channels of a map."""
-    return torch.rand(len(one), one.shape[1 if one.ndim == 4 else 2], generator=generator)
+    return torch.rand(len(one), _channels(one), generator=generator)
 
 
 def _scaled(one: Tensor, factors: Tensor) -> Tensor:

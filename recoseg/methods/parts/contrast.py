@@ -102,6 +102,8 @@ class ContrastTerm(nn.Module):
             features, labels, probabilities = (tensor[: len(labelled)] for tensor in cells)
         probability, likeliest = probabilities.max(1)
         admitted = (likeliest == labels) & (probability >= self.bank_above)
+        if self.labelled_alone:  # by a person
+            admitted &= shrink_labels(labelled.labels, features.shape[2:], sparse=labelled.sparse) != IGNORE
         self.contrast.bank.fill(features, labels, admitted, generator)
 
     def cells(self, predicted: ModelOutput, pseudo: PseudoLabels) -> _Cells:

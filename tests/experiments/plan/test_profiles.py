@@ -47,8 +47,18 @@ def test_all_rows_that_use_unlabelled_images_are_scored_by_the_same_average(name
         if METHODS[row].method in ITSELF:
             assert "method.decay" not in settings
             assert "method.average" not in settings
+        elif (name, METHODS[row].method) == ("paper", "unimatch_v2"):
+            assert settings["method.decay"] == 0.996  # the authors': this average labels, too
         elif METHODS[row].method != "supervised":
             assert settings.get("method.decay", settings.get("method.average")) == decay, row
+
+
+def test_the_original_mean_teacher_has_a_ramp_of_its_own_where_mixes_have_none() -> None:
+    ramps = {}
+    for row in ("mean-teacher", "reco-mean-teacher", "classmix"):
+        cell = cell_at(load_profile("paper"), "voc-92", row, 0, out=Path("runs"), data={}, lists=None)
+        ramps[row] = cell.settings["method.ramp"]
+    assert ramps == {"mean-teacher": 6000, "reco-mean-teacher": 6000, "classmix": 0}
 
 
 def test_a_profile_of_ones_own_names_shipped_configs_or_files_beside_it(own, tmp_path) -> None:
