@@ -75,3 +75,9 @@ def test_methods_have_shares_of_their_own_of_a_run(method, setting, share) -> No
     assert getattr(config.method, setting) == share
     given = load(None, [f"--method={method}", "--train.iterations=200", f"--method.{setting}=3"])
     assert getattr(given.method, setting) == 3
+
+
+def test_unimatch_v2_has_its_authors_decay_and_less_in_a_short_run() -> None:
+    words = ["--method", "unimatch_v2", "--train.iterations"]
+    assert load(None, [*words, "40000"]).method.decay == 0.996
+    assert load(None, [*words, "500"]).method.decay == pytest.approx(0.95)

@@ -19,6 +19,7 @@ from recoseg.methods.unimatch import UniMatch
 from recoseg.methods.unimatch_v2 import UniMatchV2
 from recoseg.types import IGNORE, PseudoLabels
 
+MATCHING = [FixMatch, UniMatch, UniMatchV2, partial(PrevMatch, iterations=10, store_every=1)]
 PLAIN = {"flip": 0, "colours": (), "cutmix": 0}
 
 
@@ -174,9 +175,7 @@ def test_losses_and_gradients_are_those_of_a_slow_plain_reading(tiny_network, to
         torch.testing.assert_close(found, gradient, rtol=1e-3, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "kind", [FixMatch, UniMatch, UniMatchV2, partial(PrevMatch, iterations=10, store_every=1)]
-)
+@pytest.mark.parametrize("kind", MATCHING)
 def test_a_fitted_threshold_learns_in_every_step_and_is_saved(
     kind, tiny_network, toy_batch, generator
 ) -> None:
@@ -237,9 +236,8 @@ def test_an_unknown_threshold_is_refused(tiny_network) -> None:
         FixMatch(tiny_network(), WeakToStrong(), 2, pixel_above=1.5)
 
 
-@pytest.mark.parametrize("kind", [FixMatch, UniMatch, UniMatchV2, partial(PrevMatch, iterations=9, store_every=1)])
+@pytest.mark.parametrize("kind", MATCHING)
 def test_statistics_see_what_learns_and_nothing_twice(kind, tiny_network, toy_batch, generator) -> None:
     method = kind(tiny_network(), WeakToStrong(), num_classes=2)
     method(toy_batch(), toy_batch(visible=False), iteration=0, generator=generator)
-    print(kind, method.student.body[1].num_batches_tracked)
     assert method.student.body[1].num_batches_tracked == 2
