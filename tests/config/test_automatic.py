@@ -68,7 +68,13 @@ def test_rates_fit_the_shorter_side_of_the_crop(crop, stride, rates) -> None:
 
 @pytest.mark.parametrize(
     ("method", "setting", "share"),
-    [("advsemseg", "self_start", 50), ("gct", "ramp", 30), ("ecs", "supervised_start", 20)],
+    [
+        ("advsemseg", "self_start", 50),
+        ("gct", "ramp", 30),
+        ("ecs", "supervised_start", 20),
+        ("cct", "ramp", 20),
+        ("prevmatch", "store_every", 12),
+    ],
 )
 def test_methods_have_shares_of_their_own_of_a_run(method, setting, share) -> None:
     config = load(None, [f"--method={method}", "--train.iterations=200"])
