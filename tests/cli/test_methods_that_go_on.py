@@ -1,4 +1,4 @@
-"""PseudoSeg and DMT through the command line: exact after a break, in or between rounds, and in one line."""
+"""PseudoSeg, DMT and S4GAN through the command line: exact after a break, and refused in one line."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ METHODS = {
     "pseudoseg": ["--method=pseudoseg", "--model.factory=small_network:divided"],
     "dmt, in a round": ["--method=dmt", "--method.supervised-start=1", "--method.rounds=1"],
     "dmt, between rounds": ["--method=dmt", "--method.supervised-start=0", "--method.rounds=2"],
+    "s4gan": ["--method=s4gan", "--method.supervised-start=0"],
+    "s4gan, at rest": ["--method=s4gan", "--method.supervised-start=3"],
 }
 
 
