@@ -61,10 +61,11 @@ def test_weights_that_are_not_finite_never_replace_good_ones(
     """The gradient overflows while the loss is still finite, just before an evaluation."""
     original = trainer.Precision.update
 
-    def update(self, optimisers, network, clip):
-        if optimisers[0].param_groups[0]["lr"] < 0.001:  # the fourth and last step
-            next(network.parameters()).grad.fill_(float("inf"))
-        original(self, optimisers, network, clip)
+    def update(self, optimisers, clip):
+        group = next(iter(optimisers)).param_groups[0]
+        if group["lr"] < 0.001:  # the fourth and last step
+            group["params"][0].grad.fill_(float("inf"))
+        original(self, optimisers, clip)
 
     monkeypatch.setattr(trainer.Precision, "update", update)
     outcome = recoseg("train", "--out", "run", *small)
