@@ -16,8 +16,8 @@ _TEACHER = [
     "--method.decay", _AVERAGE, "--method.warm_up", "fast", "--method.pixel_above", "0.9",
 ]  # fmt: skip
 _CONTRAST = [
-    "--contrast", "reco", "--contrast.keys", "shared", "--contrast.num_queries", "128",
-    "--contrast.num_keys", "256", "--contrast.feature_channels", "128",
+    "--contrast", "reco", "--contrast.num_queries", "128", "--contrast.num_keys", "256",
+    "--contrast.feature_channels", "128",
 ]  # fmt: skip
 _COMPARED = {"supervised": _SUPERVISED, "ClassMix": _TEACHER, "ClassMix + ReCo": [*_TEACHER, *_CONTRAST]}
 """Names and settings: the same labelled pixels, steps and labelled crops a step for all of them."""

@@ -92,8 +92,9 @@ class ContrastSettings:
         "negative classes by likeness to the query's (active) or all alike (uniform), or all their pixels "
         "alike (pixels)",
     )
-    keys: Literal["per_query", "shared"] = setting(
-        "per_query", "negative keys of every query its own, or shared by a class: several times faster"
+    keys: Literal["shared", "per_query"] = setting(
+        "shared",
+        "negative keys that the queries of a class share, or of every query its own: several times slower",
     )
     graph_temperature: float = setting(1.0, "temperature of the choice of negative classes", above=0)
     feature_channels: int = setting(

@@ -144,7 +144,6 @@ method: # the images without labels are learned from too: see docs/choosing.md
   warm_up: fast
 contrast:
   name: reco
-  keys: shared
   feature_channels: 128""",
 }
 

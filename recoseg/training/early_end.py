@@ -40,7 +40,7 @@ def require_finite_weights(network: nn.Module, done: int) -> None:
 
 _REMEDIES = (
     "smaller steps need less: train.accumulate 2 (the same batch in two parts), train.labelled_per_step, "
-    "augment.crop, or with the contrast contrast.keys shared and fewer contrast.num_keys"
+    "augment.crop, or with the contrast fewer contrast.num_keys"
 )
 
 

@@ -182,7 +182,7 @@ def test_every_setting_is_in_the_help() -> None:
 
 def test_the_help_names_the_choices_of_a_setting() -> None:
     text = " ".join(describe_settings().split())
-    assert "several times faster: per_query or shared (default per_query)" in text
+    assert "several times slower: shared or per_query (default shared)" in text
     assert "how unlabelled images are mixed: none, cutout, cutmix or classmix (default classmix)" in text
 
 

@@ -35,8 +35,9 @@ def test_the_benchmarks_plain_implementation_computes_the_same_loss(repository: 
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=repository, check=True, capture_output=True, text=True
     )
-    own, shared, plain = json.loads(done.stdout)
+    own, shared, bank, plain = json.loads(done.stdout)
     assert own == pytest.approx(plain, abs=0.01)
+    assert bank == pytest.approx(plain, abs=0.03)  # the stored features are a part of the batch's
     assert shared == pytest.approx(plain, abs=0.03)
 
 

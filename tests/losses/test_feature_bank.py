@@ -137,7 +137,8 @@ def test_other_ways_of_drawing_work_on_the_bank_as_on_the_batch(negatives: str) 
     bank = FeatureBank(3, 2, size=3, per_step=1)
     push(bank, 1, (1, 0), (1, 0), (1, 0))
     push(bank, 2, (-1, 0))
-    contrast = RegionalContrast(num_queries=4000, num_keys=1, negatives=negatives, bank=bank)  # type: ignore[arg-type]
+    settings = {"num_queries": 4000, "num_keys": 1, "keys": "per_query", "negatives": negatives}
+    contrast = RegionalContrast(**settings, bank=bank)  # type: ignore[arg-type]
     generator = torch.Generator().manual_seed(0)
     loss = contrast(row_of((1, 0)), labels_of(0), torch.full((1, 3, 1, 1), 0.3), generator=generator)
     share = {"uniform": 0.5, "pixels": 0.75}[negatives]

@@ -67,7 +67,7 @@ class RegionalContrast(nn.Module):
         hard_share: float | None = None,
         queries: Literal["hard", "random", "easy", "pixels"] = "hard",
         negatives: Literal["active", "uniform", "pixels"] = "active",
-        keys: Literal["per_query", "shared"] = "per_query",
+        keys: Literal["shared", "per_query"] = "shared",
         graph_temperature: float = 1.0,
         bank: FeatureBank | None = None,
         ignore_index: int = IGNORE,
