@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from recoseg.records import read_record
@@ -9,6 +10,7 @@ from recoseg.records import read_record
 FILE = Path(__file__).with_name("costs.json")
 
 
+@cache
 def step_costs() -> dict[str, dict[str, float]]:
     """Method, or reco- and its name -> time and memory of a step, in those of a supervised one."""
     costs: dict[str, dict[str, float]] = read_record(
