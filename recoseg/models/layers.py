@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from recoseg.errors import UserError
+from recoseg.models.depthwise import DepthwiseConv2d
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
@@ -32,15 +33,15 @@ def conv_norm_relu(
     inputs: int, outputs: int, *, kernel: int = 3, dilation: int = 1, separable: bool = False
 ) -> nn.Sequential:
     """A convolution with BatchNorm and ReLU; `separable` makes a 3x3 one depthwise, then 1x1."""
-    padding = dilation * (kernel - 1) // 2
     depthwise: list[nn.Module] = []
     if separable and kernel > 1:
         depthwise = [
-            nn.Conv2d(inputs, inputs, kernel, padding=padding, dilation=dilation, groups=inputs, bias=False),
+            DepthwiseConv2d(inputs, kernel, dilation=dilation),
             nn.BatchNorm2d(inputs),
             nn.ReLU(inplace=True),
         ]
-        kernel, padding, dilation = 1, 0, 1
+        kernel, dilation = 1, 1
+    padding = dilation * (kernel - 1) // 2
     return nn.Sequential(
         *depthwise,
         nn.Conv2d(inputs, outputs, kernel, padding=padding, dilation=dilation, bias=False),

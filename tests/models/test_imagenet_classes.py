@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from recoseg.data.image_files import read_image
 from recoseg.models.encoders import ENCODERS
-from recoseg.models.encoders.mobilenet_v2 import MobileNetV2, conv_norm_relu6
+from recoseg.models.encoders.mobilenet_v2 import MobileNetV2, norm_relu6
 from recoseg.models.layers import Normalise
 from recoseg.models.pretrained import load_encoder
 from recoseg.models.weights import load_weights
@@ -34,7 +34,7 @@ class Classifier(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         encoder = MobileNetV2(output_stride=32)
-        self.features = nn.Sequential(*encoder.features, conv_norm_relu6(320, 1280, kernel=1))
+        self.features = nn.Sequential(*encoder.features, norm_relu6(nn.Conv2d(320, 1280, 1, bias=False)))
         self.classifier = nn.Sequential(nn.Dropout(0.2), nn.Linear(1280, 1000))
 
     def forward(self, images: Tensor) -> Tensor:

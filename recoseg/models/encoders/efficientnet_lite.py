@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from recoseg.errors import UserError
+from recoseg.models.depthwise import depthwise_conv2d
 from recoseg.models.encoders.encoder import Encoder, EncoderOutput
 from recoseg.models.layers import initialise
 
@@ -29,8 +30,10 @@ class SameConv2d(nn.Conv2d):
 
     def forward(self, x: Tensor) -> Tensor:
         reach = self.dilation[0] * (self.kernel_size[0] - 1)  # from a kernel's first to its last pixel
+        if self.stride[0] == 1 and self.groups > 1:
+            return depthwise_conv2d(x, self.weight, self.dilation[0])
         if self.stride[0] == 1:
-            return F.conv2d(x, self.weight, None, 1, reach // 2, self.dilation, self.groups)
+            return F.conv2d(x, self.weight, None, 1, reach // 2, self.dilation)
         height, width = (reach - 1 + size % 2 for size in x.shape[2:])
         padded = F.pad(x, (width // 2, width - width // 2, height // 2, height - height // 2))
         return F.conv2d(padded, self.weight, None, self.stride, 0, self.dilation, self.groups)

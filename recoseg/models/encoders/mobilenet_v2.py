@@ -7,6 +7,7 @@ from itertools import pairwise
 from torch import Tensor, nn
 
 from recoseg.errors import UserError
+from recoseg.models.depthwise import DepthwiseConv2d
 from recoseg.models.encoders.encoder import Encoder, EncoderOutput
 from recoseg.models.layers import initialise
 
@@ -23,12 +24,8 @@ STAGES = (
 _NUM_LOW = 4  # features[:4] end with the 24 channels at stride 4
 
 
-def conv_norm_relu6(
-    inputs: int, outputs: int, *, kernel: int = 3, stride: int = 1, groups: int = 1, dilation: int = 1
-) -> nn.Sequential:
-    padding = dilation * (kernel - 1) // 2
-    conv = nn.Conv2d(inputs, outputs, kernel, stride, padding, dilation=dilation, groups=groups, bias=False)
-    return nn.Sequential(conv, nn.BatchNorm2d(outputs), nn.ReLU6(inplace=True))
+def norm_relu6(conv: nn.Conv2d) -> nn.Sequential:
+    return nn.Sequential(conv, nn.BatchNorm2d(conv.out_channels), nn.ReLU6(inplace=True))
 
 
 class _InvertedResidual(nn.Module):
@@ -37,10 +34,10 @@ class _InvertedResidual(nn.Module):
     def __init__(self, inputs: int, outputs: int, *, expansion: int, stride: int, dilation: int) -> None:
         super().__init__()
         hidden = inputs * expansion
-        expand = [conv_norm_relu6(inputs, hidden, kernel=1)] if expansion != 1 else []
+        expand = [norm_relu6(nn.Conv2d(inputs, hidden, 1, bias=False))] if expansion != 1 else []
         self.conv = nn.Sequential(
             *expand,
-            conv_norm_relu6(hidden, hidden, stride=stride, groups=hidden, dilation=dilation),
+            norm_relu6(DepthwiseConv2d(hidden, 3, stride=stride, dilation=dilation)),
             nn.Conv2d(hidden, outputs, 1, bias=False),
             nn.BatchNorm2d(outputs),
         )
@@ -63,7 +60,7 @@ class MobileNetV2(Encoder):
         if output_stride not in (8, 16, 32):
             raise UserError(f"MobileNetV2 has output stride 8, 16 or 32, not {output_stride}")
         self.output_stride = output_stride
-        layers: list[nn.Module] = [conv_norm_relu6(3, 32, stride=2)]
+        layers: list[nn.Module] = [norm_relu6(nn.Conv2d(3, 32, 3, 2, 1, bias=False))]
         channels, reached, dilation = 32, 2, 1
         for expansion, outputs, blocks, first_stride in STAGES:
             for block in range(blocks):
