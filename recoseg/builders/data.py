@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from recoseg.builders import keywords
 from recoseg.data import DATASETS
 from recoseg.data.dataset import Dataset
-from recoseg.data.worker_processes import Progress
+from recoseg.data.file_dataset import FileDataset
+from recoseg.data.worker_processes import Progress, in_processes_if_slow
 from recoseg.errors import UserError
 from recoseg.splits.class_index import ClassCounter
 from recoseg.text import lookup
@@ -21,8 +24,13 @@ def build_dataset(section: Any) -> Dataset:
 
 def class_counter(*, num_workers: int | None = None, progress: Progress | None = None) -> ClassCounter:
     """Counts classes in several processes, and remembers them in the user's cache folder."""
-    num_workers = num_workers or min(os.cpu_count() or 1, 8)
+    num_workers = num_workers or _readers()
     return ClassCounter(num_workers=num_workers, progress=progress, cache=cache_folder())
+
+
+def _readers() -> int:
+    """Processes that read files side by side."""
+    return min(os.cpu_count() or 1, 8)
 
 
 def cache_folder() -> Path:
@@ -38,6 +46,21 @@ def val_keys(dataset: Dataset) -> list[str]:
             "the dataset has no labelled validation images; docs/own_data.md says how to name some"
         )
     return keys
+
+
+def require_readable(dataset: Dataset, keys: Sequence[str], *, progress: Progress | None = None) -> None:
+    """Reads the images and labels of these keys once, if they are files.
+
+    So a damaged one is named before training begins, rather than when it is first scored.
+    """
+    if isinstance(dataset, FileDataset):
+        read = partial(_read, dataset)
+        for _ in in_processes_if_slow(read, keys, num_workers=_readers(), progress=progress):
+            pass
+
+
+def _read(dataset: Dataset, key: str) -> None:
+    dataset.sample(key)
 
 
 def require_training_labels(dataset: Dataset) -> None:

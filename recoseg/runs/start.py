@@ -13,6 +13,7 @@ from recoseg.batches import StepBatches
 from recoseg.builders.data import (
     build_dataset,
     cache_folder,
+    require_readable,
     require_training_labels,
     require_two_classes,
     val_keys,
@@ -34,7 +35,6 @@ from recoseg.config.help_text import describe_method, describe_model
 from recoseg.config.load import flat, load, load_own_images, to_yaml
 from recoseg.config.settings import RunConfig
 from recoseg.data.dataset import Cached, Dataset
-from recoseg.data.worker_processes import Progress
 from recoseg.errors import UserError
 from recoseg.files import write_whole
 from recoseg.methods.method import Method
@@ -128,10 +128,7 @@ def _begun(config: RunConfig, out: Path | None, progress_of: ProgressOf) -> Trai
     path = out or next_run_path()
     if by_torchrun() and RunFolder(path).is_run():
         return resumed_run(config, RunFolder.open(path))
-    if config.split.file is not None or config.split == RunConfig().split:
-        return new_run(config, path)
-    with progress_of("reading labels", "read") as progress:  # a split is drawn
-        return new_run(config, path, progress=progress)
+    return new_run(config, path, progress_of)
 
 
 def next_run_path(parent: Path = Path("runs")) -> Path:
@@ -140,11 +137,14 @@ def next_run_path(parent: Path = Path("runs")) -> Path:
     return parent / f"{max(numbers, default=0) + 1:03d}"
 
 
-def new_run(config: RunConfig, path: Path, *, progress: Progress | None = None) -> Trainer:
+def new_run(config: RunConfig, path: Path, progress_of: ProgressOf = no_progress) -> Trainer:
     """A run in a new folder. Everything that can fail is built before the folder is made."""
     dataset = build_dataset(config.data)
     require_training_labels(dataset)
-    split = build_split(config.split, dataset, progress=progress)
+    with progress_of("reading labels", "read") as progress:
+        split = build_split(config.split, dataset, progress=progress)
+    with progress_of("reading validation images", "validation images: read") as progress:
+        require_readable(dataset, val_keys(dataset), progress=progress)
     return build_trainer(
         config,
         dataset,

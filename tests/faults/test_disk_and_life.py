@@ -355,3 +355,15 @@ def test_loading_processes_end_without_a_word_when_their_run_is_killed(moment, w
         time.sleep(0.01)
     lines = (tmp_path / "said").read_text().splitlines()
     assert [line for line in lines if not line.startswith(("data:", "network:", "method:"))] == []
+
+
+@pytest.mark.parametrize("kind", ["images", "labels"])
+def test_a_damaged_validation_file_is_named_before_training_begins(kind, world, refused, soon):
+    def cut_off(world):
+        (world.photos / "val.txt").write_text("p2\n")
+        path = world.photos / kind / "p2.png"
+        path.write_bytes(path.read_bytes()[:50])
+
+    words = "train --data photos --out new --train.iterations=1000000 --augment.crop=32"
+    refused(cut_off, f"{words} --model.pretrained=none", f"{kind}/p2.png")
+    assert not (world.path / "new").exists()
