@@ -108,8 +108,7 @@ class PrevMatch(UniMatch):
     def previous_logits(self, images: Tensor, iteration: int, generator: torch.Generator) -> Tensor:
         """(B, 3, H, W) -> (B, K, h, w): a few earlier networks, drawn anew, and their weighted mean."""
         stored = self.num_stored(iteration)
-        most = min(self.most_at_once, stored)
-        count = int(torch.randint(1, most + 1, (1,), generator=generator))
+        count = min(int(torch.randint(1, self.most_at_once + 1, (1,), generator=generator)), stored)
         chosen = torch.randperm(stored, generator=generator)[:count].tolist()
         shares = -torch.rand(count, generator=generator, dtype=torch.float64).clamp(min=1e-300).log()
         shares = shares / shares.sum()  # exponential ones, over their sum: Dirichlet(1)

@@ -109,6 +109,19 @@ def test_a_few_are_drawn_anew_each_time_and_their_logits_averaged(tiny_network, 
     assert pairs == pytest.approx(100, abs=28)  # one or two, equally often: four standard deviations
 
 
+def test_up_to_three_are_asked_for_and_two_come_where_there_are_no_more(tiny_network, toy_batch) -> None:
+    """One, two or three, equally often: of two networks, both in two of three steps."""
+    method = build(tiny_network(), store_every=1)
+    for one, value in zip(method.previous, (0.0, 1.0), strict=False):
+        with torch.no_grad():
+            one.network.classifier.weight.zero_()
+            one.network.classifier.bias.fill_(value)
+    images, generator = toy_batch(1, size=(4, 4)).images, torch.Generator().manual_seed(0)
+    drawn = torch.tensor([method.previous_logits(images, 2, generator)[0, 0, 0, 0] for _ in range(600)])
+    both = (drawn > 1e-9) & (drawn < 1 - 1e-6)
+    assert both.float().mean().item() == pytest.approx(2 / 3, abs=0.08)  # four standard errors
+
+
 def test_the_weights_of_two_networks_are_uniform(tiny_network, toy_batch) -> None:
     """Dirichlet(1) of two is a uniform share and the rest: mean 1/2, variance 1/12."""
     method = build(tiny_network(), store_every=1, num_previous=2, most_at_once=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import deepcopy
 
 import pytest
 import torch
@@ -71,6 +72,22 @@ def test_loss_and_gradients_are_those_of_a_plain_reading(tiny_network, toy_batch
         torch.autograd.grad(output.loss, parameters), torch.autograd.grad(expected, parameters), strict=True
     ):
         torch.testing.assert_close(found, gradient, rtol=1e-3, atol=1e-6)
+
+
+def test_the_student_labels_as_it_trains_and_what_is_pasted_in_eval_mode(tiny_network, toy_batch) -> None:
+    """With BatchNorm of the joint batch, labelled images and all; pasted boxes with running statistics."""
+    method = UniMatch(tiny_network(), WeakToStrong(cutmix=1), 2).train()
+    labelled, unlabelled = toy_batch(2, seed=1), toy_batch(3, seed=2, visible=False)
+    weak = method.views.weak(unlabelled, torch.Generator().manual_seed(0))
+    before, by_itself = deepcopy(method.student), deepcopy(method.student).eval()
+    seen = method.see(labelled, weak, torch.Generator().manual_seed(1))
+    for found, logits in (
+        (seen.own, before(torch.cat([labelled.images, weak.images])).logits[2:]),
+        (seen.to_paste, by_itself(weak.images).logits),
+    ):
+        probabilities = F.interpolate(logits, weak.images.shape[2:], mode="bilinear").softmax(1)
+        torch.testing.assert_close(found.confidence, probabilities.max(1).values, rtol=1e-4, atol=1e-5)
+    assert not torch.allclose(seen.own.confidence, seen.to_paste.confidence, atol=1e-3)
 
 
 def test_each_view_teaches_the_encoder_and_labels_teach_nothing(tiny_network, toy_batch, generator) -> None:
