@@ -1,9 +1,10 @@
-"""What two small pieces of our own gain, each with and without it, as ratios measured in one run.
+"""What three small pieces of our own gain, each with and without it, as ratios measured in one run.
 
     python benchmarks/own_pieces.py
 
 Memory that is kept between steps: a training step and a forward pass, each way in a process of its own.
 Large zeros from numpy: the contrast, forward and backward.
+Gradients of depthwise convolutions: a training step of two networks, at the crops of `small` and of the demo.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from _side_by_side import ratio, side_by_side
 from recoseg.kept_memory import keep_freed_memory
 from recoseg.losses import RegionalContrast
 from recoseg.losses.regional_contrast.fast import pixel_vectors
-from recoseg.models import ENCODERS, DeepLabV3Plus
+from recoseg.models import ENCODERS, DeepLabV3Plus, depthwise
 
 STEPS = 12
+CROPS = {"mobilenet_v2": (2, 256), "efficientnet_lite0": (8, 64)}
+"""Encoder -> crops in a step, and their side."""
 
 
 def network() -> DeepLabV3Plus:
@@ -82,6 +85,26 @@ def zeros() -> float:
     return ratio(seconds, "torch", "ours")
 
 
+def gradients(encoder: str) -> float:
+    torch.manual_seed(0)
+    count, side = CROPS[encoder]
+    model = DeepLabV3Plus(
+        encoder=ENCODERS[encoder](), num_classes=19, decoder_width=96, separable=True, rates=(2, 4, 6),
+        pooling_norm=False,
+    ).to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # fmt: skip
+    images = torch.rand(count, 3, side, side).contiguous(memory_format=torch.channels_last)
+    plain = depthwise._has_slow_gradients
+
+    def step(has_slow_gradients: Callable[..., bool]) -> None:
+        depthwise._has_slow_gradients = has_slow_gradients
+        model(images).logits.square().mean().backward()
+
+    ways = {"ours": lambda: step(plain), "torch": lambda: step(lambda *words: False)}
+    seconds = side_by_side(ways, rounds=9)
+    depthwise._has_slow_gradients = plain
+    return ratio(seconds, "torch", "ours")
+
+
 if __name__ == "__main__":
     if sys.argv[1:]:
         print(seconds(*sys.argv[1:]))
@@ -89,3 +112,7 @@ if __name__ == "__main__":
     print(f"a step without memory that is kept:         {memory('step'):.2f} times as long")
     print(f"a forward pass without memory that is kept: {memory('forward'):.2f} times as long")
     print(f"a contrast with zeros of torch:             {zeros():.2f} times as long")
+    keep_freed_memory()
+    for encoder in CROPS:
+        told = f"a step of {encoder} with gradients of torch:"
+        print(f"{told:50} {gradients(encoder):.2f} times as long")

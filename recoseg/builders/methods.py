@@ -108,6 +108,7 @@ def build_method(
         else:
             settings = {**keywords(config.method), "class_weights": class_weights}
             method = METHODS[config.method.name].build(student, parts, **settings)
+    method.ohem_below = config.train.ohem_below
     method.contrast = build_contrast(config.contrast, num_classes, parts_per_step=config.train.accumulate)
     bank = config.contrast and config.contrast.bank
     if bank and bank.warm_up is not None and bank.warm_up >= config.train.iterations:

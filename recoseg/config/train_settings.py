@@ -95,6 +95,13 @@ class TrainSettings:
         "how much pixels count in the supervised loss: none, all alike; root, by one over the root of how "
         "frequent their class is in the labelled images",
     )
+    ohem_below: float | None = setting(
+        None,
+        "the supervised loss is that of hard pixels alone (OHEM): those whose class has at most this "
+        "probability, and at least the hardest sixth; none: of all pixels",
+        above=0,
+        at_most=1,
+    )
     clip: float | None = setting(None, "the largest norm of the gradient; none leaves it as it is", above=0)
     precision: Literal["auto", "float32", "bfloat16", "float16"] = setting(
         "auto", "float32, bfloat16, float16; auto is bfloat16 or float16 on a GPU, float32 on a CPU"

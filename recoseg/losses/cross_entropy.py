@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -10,20 +12,37 @@ from recoseg.distributed import mean_over_processes, world_size
 from recoseg.models.layers import resize
 from recoseg.types import IGNORE, PseudoLabels
 
+_OHEM_SHARE = 1 / 6  # of the labelled pixels, that count in any case: as in UniMatch's code for Cityscapes
 
-def pixel_cross_entropy(logits: Tensor, labels: Tensor, class_weights: Tensor | None = None) -> Tensor:
+
+def pixel_cross_entropy(
+    logits: Tensor, labels: Tensor, class_weights: Tensor | None = None, *, ohem_below: float | None = None
+) -> Tensor:
     """Mean over the labelled pixels; 0, still connected to the graph, where there is none.
 
     (B, K, h, w) and (B, H, W) -> scalar. The logits are brought to the labels' size. With `class_weights`
-    (K,) a pixel counts as much as its class: a weighted mean.
+    (K,) a pixel counts as much as its class: a weighted mean. With `ohem_below` (online hard example mining)
+    it is the mean over hard pixels alone: those whose own class has at most that probability, and at least
+    the hardest sixth of the labelled ones.
     """
-    losses = F.cross_entropy(
-        resize(logits, labels.shape[1:]), labels, class_weights, ignore_index=IGNORE, reduction="sum"
-    )
+    logits = resize(logits, labels.shape[1:])
+    if ohem_below is not None:
+        labels = _hard_labels(logits, labels, ohem_below)
+    losses = F.cross_entropy(logits, labels, class_weights, ignore_index=IGNORE, reduction="sum")
     if class_weights is None:
         return losses / _labelled_per_process(labels)
     weights = torch.cat([class_weights, class_weights.new_zeros(IGNORE + 1 - len(class_weights))])[labels]
     return losses / mean_over_processes(weights.sum()).clamp(min=1e-6)
+
+
+@torch.no_grad()
+def _hard_labels(logits: Tensor, labels: Tensor, below: float) -> Tensor:
+    """(B, K, H, W), (B, H, W) -> the labels of hard pixels, IGNORE at the others."""
+    losses = F.cross_entropy(logits, labels, ignore_index=IGNORE, reduction="none")  # 0 without a label
+    labelled = labels != IGNORE
+    least = max(1, math.ceil(_OHEM_SHARE * int(labelled.sum())))
+    hardest = losses.flatten().kthvalue(losses.numel() + 1 - least).values  # the least of the hardest sixth
+    return labels.where(losses >= hardest.clamp(max=-math.log(below)), IGNORE)
 
 
 def root_inverse_frequency(counts: Tensor) -> Tensor:

@@ -43,6 +43,7 @@ class Method(nn.Module, ABC):
     needs_unlabelled = False
     notes: Sequence[str] = ()  # what a person should know before a run, a line each
     class_weights: Tensor | None
+    ohem_below: float | None = None  # of the supervised loss: see `pixel_cross_entropy`
 
     def __init__(self, student: nn.Module, *, class_weights: Tensor | None = None) -> None:
         """`class_weights` (K,): how much a pixel of each class counts in the supervised loss; None: alike."""
@@ -87,7 +88,9 @@ class Method(nn.Module, ABC):
 
     def supervised_loss(self, output: ModelOutput, labelled: Batch) -> Tensor:
         """Cross-entropy with a person's labels, the same in every method."""
-        return pixel_cross_entropy(output.logits, labelled.labels, self.class_weights)
+        return pixel_cross_entropy(
+            output.logits, labelled.labels, self.class_weights, ohem_below=self.ohem_below
+        )
 
     def supervised_step(self, labelled: Batch) -> StepOutput:
         """What a step is without unlabelled images, in every method."""

@@ -173,13 +173,16 @@ def test_a_step_in_two_parts_trains_on_the_same_images(recoseg, tmp_path, small,
     assert found[0] != found[1]
 
 
-def test_rare_classes_count_more_with_class_weights(recoseg, tmp_path, small, lines) -> None:
-    """The first step of both is the same batch and network: only how pixels count differs."""
-    for name in ("none", "root"):
-        settings = [*small, "--train.class_weights", name]
-        assert recoseg("train", *settings, "--out", tmp_path / name, "--no-page").code == 0
-    first = {name: lines(tmp_path / name / "losses.jsonl")[0]["loss"] for name in ("none", "root")}
-    assert first["none"] != first["root"]
+def test_rare_classes_and_hard_pixels_count_more_if_wanted(recoseg, tmp_path, small, lines) -> None:
+    """The first step of all is the same batch and network: only how pixels count differs."""
+    first = {}
+    for name in ("--train.class_weights=none", "--train.class_weights=root", "--train.ohem_below=0.01"):
+        run = tmp_path / name
+        assert recoseg("train", *small, name, "--out", run, "--no-page").code == 0
+        first[name] = lines(run / "losses.jsonl")[0]["loss"]
+    plain, weighted, hard = first.values()
+    assert plain != weighted
+    assert hard > plain  # of the hardest sixth
 
 
 def test_crops_of_rare_classes_frozen_stages_and_fitting_rates_train_through_the_command_line(

@@ -154,3 +154,59 @@ def test_pixels_below_the_threshold_are_not_learned_from_but_count_in_the_mean()
     loss.backward()
     assert logits.grad[0, 0, 0, 2:].tolist() == [0, 0]
     assert (logits.grad[0, 0, 0, :2] != 0).all()
+
+
+def saying(*probabilities: float) -> torch.Tensor:
+    """(1, 2, 1, P): logits that give class 0 these probabilities."""
+    likely = torch.tensor(probabilities)
+    return torch.stack([likely.log(), (1 - likely).log()])[None, :, None]
+
+
+def test_only_pixels_that_are_hard_enough_count_with_ohem() -> None:
+    """Of twelve pixels three have 0.5 or 0.7, at most 0.7; a fourth of 0.1 has no label."""
+    logits = saying(0.5, 0.7, 0.5, 0.1, *[0.9] * 9).requires_grad_()
+    labels = torch.zeros(1, 1, 13, dtype=torch.int64)
+    labels[0, 0, 3] = IGNORE
+    loss = pixel_cross_entropy(logits, labels, ohem_below=0.7 + 1e-6)
+    assert loss.item() == pytest.approx((2 * math.log(2) - math.log(0.7)) / 3, rel=1e-5)
+    loss.backward()
+    assert logits.grad[0, 0, 0].nonzero().flatten().tolist() == [0, 1, 2]
+
+
+def test_the_hardest_sixth_counts_with_ohem_however_easy_it_is() -> None:
+    logits = saying(0.99, 0.8, *[0.95] * 9, 0.9, 0.2)
+    labels = torch.zeros(1, 1, 13, dtype=torch.int64)
+    labels[0, 0, 12] = IGNORE  # so that twelve are labelled, and two are a sixth
+    loss = pixel_cross_entropy(logits, labels, ohem_below=0.7)
+    assert loss.item() == pytest.approx(-(math.log(0.8) + math.log(0.9)) / 2, rel=1e-5)
+
+
+def test_classes_keep_their_weights_with_ohem() -> None:
+    logits = saying(0.5, 0.2, 0.99, 0.99)
+    weights = torch.tensor([1.0, 3.0])
+    loss = pixel_cross_entropy(logits, torch.tensor([[[0, 1, 0, 0]]]), weights, ohem_below=0.9)
+    assert loss.item() == pytest.approx((math.log(2) - 3 * math.log(0.8)) / 4, rel=1e-5)
+
+
+@given(st.integers(0, 1000), st.floats(0.05, 1))
+def test_ohem_is_the_mean_over_a_sorted_list(seed: int, below: float) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    logits = torch.randn(2, 3, 4, 5, generator=generator)
+    labels = torch.randint(0, 4, (2, 4, 5), generator=generator)
+    labels[labels == 3] = IGNORE
+    own = [
+        logits[b, :, y, x].softmax(0)[labels[b, y, x]].item()
+        for b, y, x in (labels != IGNORE).nonzero().tolist()
+    ]
+    own.sort()
+    kept = [p for place, p in enumerate(own) if place < math.ceil(len(own) / 6) or p <= below]
+    expected = -sum(map(math.log, kept)) / len(kept)
+    assert pixel_cross_entropy(logits, labels, ohem_below=below).item() == pytest.approx(expected, rel=1e-4)
+
+
+def test_nothing_labelled_costs_zero_with_ohem_too() -> None:
+    logits = torch.randn(1, 3, 2, 2, requires_grad=True)
+    loss = pixel_cross_entropy(logits, torch.full((1, 2, 2), IGNORE), ohem_below=0.7)
+    loss.backward()
+    assert loss.item() == 0
+    assert torch.equal(logits.grad, torch.zeros_like(logits))
