@@ -59,6 +59,9 @@ class MeanTeacherMethod:
     pixel_above: float = setting(
         0.0, "pixels that the teacher is less sure of are not learned from; 0: all are", at_least=0, at_most=1
     )
+    align: bool = setting(
+        False, "the teacher's labels show classes as often as whole labels of labelled images do"
+    )
     decay: float | None = setting(None, DECAY, at_least=0, at_most=0.99999)
     warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
     teacher_norm: Literal["average", "batch"] = setting(

@@ -16,6 +16,7 @@ from recoseg.errors import UserError
 from recoseg.losses.consistency import cells_inside, squared_error
 from recoseg.losses.cross_entropy import confident_cross_entropy
 from recoseg.methods.method import Method, MethodParts
+from recoseg.methods.parts.alignment import Alignment
 from recoseg.methods.parts.ema_teacher import Teacher, labels_of
 from recoseg.methods.parts.ramp import Ramp
 from recoseg.methods.parts.student_passes import PASSES
@@ -34,6 +35,7 @@ class MeanTeacher(Method):
     labels are known, these override the teacher's. The first `supervised_start` iterations have the
     supervised part alone; over the next `ramp` ones the weight of the other grows from 0 to 1. Pixels that
     the teacher is less sure of than `pixel_above` are not learned from; with 0, as in the paper, all are.
+    With an `alignment` its labels show classes as often as those of labelled images do.
 
     With `consistency="probabilities"` the unsupervised part is the mean over cells and classes of the squared
     difference between the student's softmax and the teacher's, without eta, and its weight grows as a
@@ -48,6 +50,7 @@ class MeanTeacher(Method):
         student: nn.Module,
         view: StrongView,
         *,
+        alignment: Alignment | None = None,
         consistency: Literal["labels", "probabilities"] = "labels",
         consistency_weight: float = 1.0,
         trust_above: float = _TRUST_ABOVE,
@@ -70,7 +73,10 @@ class MeanTeacher(Method):
                 "method.trust_above and method.pixel_above have no effect with method.consistency "
                 f"{consistency}, which learns from all pixels alike: leave them out"
             )
+        if consistency != "labels" and alignment is not None:
+            raise UserError(f"method.align has no effect with method.consistency {consistency}: leave it out")
         self.consistency, self.consistency_weight = consistency, consistency_weight
+        self.alignment = alignment
         self.teacher = Teacher(student, decay=decay, warm_up=warm_up, norm=teacher_norm)
         self.view, self.trust_above, self.pixel_above = view, trust_above, pixel_above
         self.pass_both = lookup(PASSES, student_pass, what="student's pass")
@@ -78,7 +84,13 @@ class MeanTeacher(Method):
 
     @classmethod
     def build(
-        cls, student: nn.Module, parts: MethodParts, *, mix: str = "classmix", **settings: Any
+        cls,
+        student: nn.Module,
+        parts: MethodParts,
+        *,
+        mix: str = "classmix",
+        align: bool = False,
+        **settings: Any,
     ) -> MeanTeacher:
         view = parts.strong_view(mix)
         if settings.get("consistency") == "probabilities":
@@ -88,7 +100,7 @@ class MeanTeacher(Method):
                     "the same place: add method.mix none, or take method.consistency labels"
                 )
             view = view.in_place()
-        return cls(student, view, **settings)
+        return cls(student, view, alignment=Alignment(parts.num_classes) if align else None, **settings)
 
     @property
     def least_unlabelled(self) -> int:
@@ -103,6 +115,8 @@ class MeanTeacher(Method):
         if unlabelled is None:
             return self.supervised_step(labelled)
         target = self.teacher.logits(unlabelled.images)  # (B, K, h, w)
+        if self.alignment is not None:
+            target = self.alignment(target, labelled, unlabelled)
         size = (unlabelled.images.shape[2], unlabelled.images.shape[3])
         pseudo = labels_of(target, size).within(unlabelled.inside)
         images, pseudo = self.view(unlabelled.images, pseudo, unlabelled.labels, generator)

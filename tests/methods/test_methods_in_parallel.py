@@ -23,6 +23,7 @@ from recoseg.methods.gct import GCT
 from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method
 from recoseg.methods.parts.activation_maps import ActivationMaps
+from recoseg.methods.parts.alignment import Alignment
 from recoseg.methods.parts.corrector import Corrector
 from recoseg.methods.parts.threshold import FittedThreshold
 from recoseg.methods.prevmatch import PrevMatch
@@ -49,6 +50,7 @@ STEPS = {
     "supervised": (0,),
     "mean_teacher": (0, 1),
     "soft_mean_teacher": (1,),
+    "aligned_mean_teacher": (0, 1),
     "vat": (0, 1),
     "cct": (1,),
     "resting_cct": (0, 1),
@@ -129,6 +131,7 @@ def build(name: str) -> Method:
         "supervised": Supervised(student),
         "mean_teacher": MeanTeacher(student, SameView(), trust_above=0.5, supervised_start=1),
         "soft_mean_teacher": MeanTeacher(student, SameView(), consistency="probabilities"),
+        "aligned_mean_teacher": MeanTeacher(student, SameView(), alignment=Alignment(2), trust_above=0.5),
         "vat": UndrawnVAT(student, SameView(), trust_above=0.7, supervised_start=1),
         "cct": CCT(student, SameView(), 2, 0, sgd, **NOTHING_DRAWN),
         "resting_cct": CCT(student, SameView(), 2, 0, sgd, supervised_start=1),
@@ -217,8 +220,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 
 
 EQUAL = [
-    "supervised", "mean_teacher", "soft_mean_teacher", "vat", "cct", "fixmatch", "daw", "unimatch",
-    "prevmatch", "advsemseg", "gct", "ecs", "pseudoseg", "dmt",
+    "supervised", "mean_teacher", "soft_mean_teacher", "aligned_mean_teacher", "vat", "cct", "fixmatch",
+    "daw", "unimatch", "prevmatch", "advsemseg", "gct", "ecs", "pseudoseg", "dmt",
 ]  # fmt: skip
 
 
