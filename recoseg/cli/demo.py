@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recoseg.text import percent, printable
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from rich.console import Console
 
 TAKES_SETTINGS = True
-KEEPS_MEMORY = True
 SAVES_MEMORY = "smaller steps need less: --train.labelled_per_step 2, --augment.crop 64x64"
 
 _AVERAGE = "0.97"
@@ -14,13 +22,14 @@ _SUPERVISED = ["--method", "supervised", "--method.average", _AVERAGE, "--method
 _TEACHER = [
     "--method", "mean_teacher", "--method.mix", "classmix", "--method.student_pass", "together",
     "--method.decay", _AVERAGE, "--method.warm_up", "fast", "--method.pixel_above", "0.9",
+    "--method.align", "true",
 ]  # fmt: skip
 _CONTRAST = [
     "--contrast", "reco", "--contrast.num_queries", "128", "--contrast.num_keys", "256",
     "--contrast.feature_channels", "128",
 ]  # fmt: skip
 _COMPARED = {"supervised": _SUPERVISED, "ClassMix": _TEACHER, "ClassMix + ReCo": [*_TEACHER, *_CONTRAST]}
-"""Names and settings: the same labelled pixels, steps and labelled crops a step for all of them."""
+"""Names and settings, from the quickest to the slowest: the same labels, steps and labelled crops for all."""
 
 
 EXAMPLES = (
@@ -38,30 +47,104 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    import torch
-
     from recoseg import config as configs
     from recoseg.cli.run_table import print_run_table
     from recoseg.cli.terminal import new_console, told_progress
     from recoseg.runs.pages import write_report
-    from recoseg.runs.start import new_run
 
     console = new_console()
-    # Crops of 64x64 are too small for more threads, and so scores do not depend on the number of cores.
-    torch.set_num_threads(1)
+    for words in _COMPARED.values():
+        iterations = configs.load("demo", [*words, *arguments.settings]).train.iterations
     out = Path(arguments.out) if arguments.out else free_path(Path("runs/demo"))
-    runs = []
-    for number, (name, words) in enumerate(_COMPARED.items(), 1):
-        console.print(f"{number} of {len(_COMPARED)}: {name}", style="bold")
-        trainer = new_run(configs.load("demo", [*words, *arguments.settings]), out / name)
-        trainer.run(console)
-        runs.append(trainer.folder.path)
+    out.mkdir(parents=True, exist_ok=True)
+    _train(out, arguments.settings, iterations, console)
+    runs = [out / name for name in _COMPARED]
     page = write_report(
         runs, out / "index.html", title="recoseg demo", progress_of=told_progress(stderr=False), trust=True
     )
     print_run_table(runs, console, last="differences")
     console.print(f"done; open the page: {page.resolve().as_uri()}", soft_wrap=True)
     return 0
+
+
+def _train(out: Path, settings: Sequence[str], iterations: int, console: Console) -> None:
+    """All methods, each in a process with one thread, as many at a time as there are cores.
+
+    With one thread each, scores do not depend on the number of cores.
+    """
+    from concurrent.futures import wait
+
+    from recoseg.errors import UserError
+    from recoseg.experiments.running.execute import CellStoppedError, trouble
+    from recoseg.experiments.running.workers import LocalWorkers, num_cores
+    from recoseg.training.early_end import Interrupted, StopRequest
+
+    workers = LocalWorkers(min(num_cores(), len(_COMPARED)), threads=1)
+    running: dict[str, Future[int]] = {}
+    for name, words in reversed(_COMPARED.items()):  # the slowest first
+        command = ["train", "--config", "demo", *words, *settings, "--out", str(out / name), "--no-page"]
+        running[name] = workers.pool.submit(workers.start, command, out / f"{name}.log", 0)
+    left = set(running.values())
+    try:
+        with StopRequest() as stop, _Progress(out, iterations, console) as progress:
+            while left:
+                ended, left = wait(left, timeout=0.5)
+                progress.show()
+                failed = any(future.exception() or future.result() for future in ended)
+                if (stop.requested or failed) and not workers.stopping:
+                    workers.stop()  # lets the others save their states
+    finally:
+        if left:
+            workers.stop()
+        workers.pool.shutdown(wait=True)
+    for name, future in running.items():
+        if not isinstance(future.exception(), CellStoppedError) and (code := future.result()):
+            raise UserError(f"{name}: {trouble(code, out / f'{name}.log')}")
+    if stop.requested:
+        raise Interrupted("stopped, with states saved; recoseg train --resume RUN goes on with a run of it")
+
+
+class _Progress:
+    """How far the runs are: a bar for each on a terminal, elsewhere a line for each that begins or ends."""
+
+    def __init__(self, out: Path, iterations: int, console: Console) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        from recoseg.runs.run_folder import RunFolder
+
+        self.folders = {name: RunFolder(out / name) for name in _COMPARED}
+        self.iterations, self.console = iterations, console
+        self.said: dict[str, str] = {}
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(20), MofNCompleteColumn())
+        self.bars = Progress(
+            *columns, TimeRemainingColumn(), TextColumn("{task.fields[score]}"), console=console
+        )
+        self.tasks = {name: self.bars.add_task(name, total=iterations, score="") for name in _COMPARED}
+
+    def __enter__(self) -> _Progress:
+        if self.console.is_terminal:
+            self.bars.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.show()
+        self.bars.stop()
+
+    def show(self) -> None:
+        for name, folder in self.folders.items():
+            if not folder.is_run():
+                continue
+            done = max((line["iteration"] for line in folder.read_losses()), default=0)
+            scores = [line["mean_iou"] for line in folder.read_metrics()]
+            ended = folder.weights.is_file() and done == self.iterations
+            told = f"mean IoU {percent(scores[-1], sign=' %')}" if scores and scores[-1] is not None else ""
+            if self.console.is_terminal:
+                self.bars.update(self.tasks[name], completed=done, score=told)
+                continue
+            state = f"trained; {told}" if ended and told else "is trained"
+            if self.said.get(name) != state:
+                self.said[name] = state
+                self.console.print(printable(f"{name}: {state}"), soft_wrap=True)
 
 
 def free_path(wanted: Path) -> Path:

@@ -33,3 +33,20 @@ def test_a_second_demo_goes_to_a_folder_of_its_own(tmp_path) -> None:
     (tmp_path / "demo").mkdir()
     (tmp_path / "demo-2").mkdir()
     assert free_path(tmp_path / "demo").name == "demo-3"
+
+
+def test_a_run_that_fails_ends_the_demo_with_one_line_of_its_own(recoseg, tmp_path) -> None:
+    outcome = recoseg("demo", *SMALL, "--split.labels=9")
+    assert outcome.code == 1
+    assert outcome.err.count("\n") == 1, outcome.err
+    assert outcome.err.startswith("recoseg: ")
+    assert any(f"{name}: " in outcome.err for name in ("supervised", "ClassMix", "ClassMix + ReCo"))
+    assert "9" in outcome.err
+    assert not (tmp_path / "runs" / "demo" / "index.html").exists()
+
+
+def test_a_misspelt_setting_is_told_before_anything_is_made(recoseg, tmp_path) -> None:
+    outcome = recoseg("demo", "--train.iteration=5")
+    assert outcome.code in (1, 2)
+    assert "iterations" in outcome.err
+    assert not (tmp_path / "runs").exists()

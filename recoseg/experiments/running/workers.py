@@ -70,8 +70,9 @@ _CHILD = Path(__file__).resolve().parents[2] / "cli" / "child.py"
 class LocalWorkers:
     """Cells that are submitted wait for a free worker; `stop` lets processes save their states and end."""
 
-    def __init__(self, count: int) -> None:
-        self.count, self.threads = count, threads_each(count)
+    def __init__(self, count: int, *, threads: int | None = None) -> None:
+        """`threads` of each; if none, the cores are shared out."""
+        self.count, self.threads = count, threads or threads_each(count)
         self.pool = ThreadPoolExecutor(count, thread_name_prefix="cell")
         self.futures: dict[Future[Result], Cell] = {}
         self.devices: SimpleQueue[int] = SimpleQueue()
