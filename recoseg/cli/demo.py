@@ -22,14 +22,13 @@ _SUPERVISED = ["--method", "supervised", "--method.average", _AVERAGE, "--method
 _TEACHER = [
     "--method", "mean_teacher", "--method.mix", "classmix", "--method.student_pass", "together",
     "--method.decay", _AVERAGE, "--method.warm_up", "fast", "--method.pixel_above", "0.9",
-    "--method.align", "true",
 ]  # fmt: skip
 _CONTRAST = [
     "--contrast", "reco", "--contrast.num_queries", "128", "--contrast.num_keys", "256",
     "--contrast.feature_channels", "128",
 ]  # fmt: skip
 _COMPARED = {"supervised": _SUPERVISED, "ClassMix": _TEACHER, "ClassMix + ReCo": [*_TEACHER, *_CONTRAST]}
-"""Names and settings, from the quickest to the slowest: the same labels, steps and labelled crops for all."""
+"""Names and settings, from the quickest to the slowest: the same labelled pixels, steps and crops."""
 
 
 EXAMPLES = (
