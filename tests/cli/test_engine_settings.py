@@ -191,7 +191,7 @@ def test_crops_of_rare_classes_frozen_stages_and_fitting_rates_train_through_the
     more = [
         "--augment.rare=0.5", "--model.frozen_stages=2", "--model.rates=fit", "--model.pooling_norm=false",
         "--augment.jitter_strength=0.5", "--method.warm_up=fast", "--method.pixel_above=0.1",
-        "--contrast.hard_share=0.25", "--split.labels=3", "--split.random=true",
+        "--contrast.hard_share=0.25", "--split.labels=3", "--split.random=true", "--method.align=true",
     ]  # fmt: skip
     run = tmp_path / "run"
     done = recoseg("train", *tiny, *classmix_and_contrast, *more, "--out", run)

@@ -93,6 +93,7 @@ def test_a_run_with_adamw_goes_on_exactly(recoseg, tmp_path, small, full_disk_at
     "method",
     [
         ["--method=mean_teacher", "--method.mix=none", "--method.consistency=probabilities"],
+        ["--method=mean_teacher", "--method.trust-above=0", "--method.align=true"],
         ["--method=vat", "--method.trust-above=0"],
         ["--method=cct"],
         [*MATCHING, "--method.threshold=daw", "--method=fixmatch"],
