@@ -141,6 +141,7 @@ def new_run(config: RunConfig, path: Path, progress_of: ProgressOf = no_progress
     """A run in a new folder. Everything that can fail is built before the folder is made."""
     dataset = build_dataset(config.data)
     require_training_labels(dataset)
+    require_two_classes(dataset)
     with progress_of("reading labels", "read") as progress:
         split = build_split(config.split, dataset, progress=progress)
     with progress_of("reading validation images", "validation images: read") as progress:
@@ -188,7 +189,6 @@ def build_trainer(
     precision = Precision(train.precision, device)
     if precision.dtype is not None and device.type == "cpu":
         require_sixteen_bits(precision.dtype, cache=cache_folder())
-    require_two_classes(dataset)
     num_loaders = choose_workers(train, dataset)
     cached = Cached(dataset, budget_bytes=int(train.cache_gb * 1e9) // max(1, num_loaders))
     visible = VisibleLabels(cached, split)

@@ -11,6 +11,7 @@ import torch
 import yaml
 from safetensors.torch import load_file
 
+from recoseg.data.folder import Folder
 from recoseg.training import trainer as trainer_module
 
 
@@ -198,7 +199,8 @@ def test_one_class_only_is_a_clear_line(recoseg, photos, small) -> None:
 
 
 def test_a_damaged_image_in_the_middle_of_training_is_one_line(recoseg, photos, small) -> None:
-    for path in (photos / "images").iterdir():
+    folder = Folder(root=photos)
+    for path in [folder.entry(key).image for key in folder.keys("train")]:
         path.write_bytes(path.read_bytes()[:-300])
     settings = [word for word in small if not word.startswith(("--data.", "--split."))]
     for number, workers in enumerate((0, 1)):
@@ -208,6 +210,7 @@ def test_a_damaged_image_in_the_middle_of_training_is_one_line(recoseg, photos, 
         assert outcome.code == 1
         assert "damaged or cut short" in outcome.err
         assert outcome.err.count("\n") == 1
+        assert (photos.parent / f"run{number}").is_dir()  # it had begun
 
 
 def test_an_error_of_the_run_ends_its_loading_processes_too(background, tmp_path, small) -> None:
