@@ -134,13 +134,13 @@ class _Progress:
             if not folder.is_run():
                 continue
             done = max((line["iteration"] for line in folder.read_losses()), default=0)
-            scores = [line["mean_iou"] for line in folder.read_metrics()]
-            ended = folder.weights.is_file() and done == self.iterations
-            told = f"mean IoU {percent(scores[-1], sign=' %')}" if scores and scores[-1] is not None else ""
+            scored = folder.read_metrics()
+            told = f"mean IoU {percent(scored[-1]['mean_iou'], sign=' %')}" if scored else ""
             if self.console.is_terminal:
                 self.bars.update(self.tasks[name], completed=done, score=told)
                 continue
-            state = f"trained; {told}" if ended and told else "is trained"
+            is_done = bool(scored) and scored[-1]["iteration"] == self.iterations
+            state = f"trained; {told}" if is_done else "is trained"
             if self.said.get(name) != state:
                 self.said[name] = state
                 self.console.print(printable(f"{name}: {state}"), soft_wrap=True)

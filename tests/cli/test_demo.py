@@ -20,7 +20,9 @@ def test_the_demo_trains_and_says_where_its_page_is(recoseg, tmp_path) -> None:
     assert all((run / "weights.safetensors").is_file() for run in runs)
     assert len({(run / "split.json").read_text() for run in runs}) == 1
     assert len({len((run / "metrics.jsonl").read_text().splitlines()) for run in runs}) == 1
-    table = outcome.out[outcome.out.index("mean IoU") :]
+    for run in runs:
+        assert outcome.out.count(f"{run.name}: trained; mean IoU ") == 1
+    table = outcome.out[outcome.out.index("difference") :]
     assert all(run.name in table for run in runs)
     assert "points" in table
     assert max(len(line) for line in table.splitlines() if "%" in line) < 80
