@@ -109,15 +109,20 @@ def test_a_few_are_drawn_anew_each_time_and_their_logits_averaged(tiny_network, 
     assert pairs == pytest.approx(100, abs=28)  # one or two, equally often: four standard deviations
 
 
-def test_up_to_three_are_asked_for_and_two_come_where_there_are_no_more(tiny_network, toy_batch) -> None:
-    """One, two or three, equally often: of two networks, both in two of three steps."""
-    method = build(tiny_network(), store_every=1)
+def shares_of_the_second(method: PrevMatch, images: torch.Tensor, times: int) -> torch.Tensor:
+    """(times,): how much the second of two stored networks weighs, drawn anew each time."""
     for one, value in zip(method.previous, (0.0, 1.0), strict=False):
         with torch.no_grad():
             one.network.classifier.weight.zero_()
             one.network.classifier.bias.fill_(value)
-    images, generator = toy_batch(1, size=(4, 4)).images, torch.Generator().manual_seed(0)
-    drawn = torch.tensor([method.previous_logits(images, 2, generator)[0, 0, 0, 0] for _ in range(600)])
+    generator = torch.Generator().manual_seed(0)
+    return torch.tensor([method.previous_logits(images, 2, generator)[0, 0, 0, 0] for _ in range(times)])
+
+
+def test_up_to_three_are_asked_for_and_two_come_where_there_are_no_more(tiny_network, toy_batch) -> None:
+    """One, two or three, equally often: of two networks, both in two of three steps."""
+    method = build(tiny_network(), store_every=1)
+    drawn = shares_of_the_second(method, toy_batch(1, size=(4, 4)).images, 600)
     both = (drawn > 1e-9) & (drawn < 1 - 1e-6)
     assert both.float().mean().item() == pytest.approx(2 / 3, abs=0.08)  # four standard errors
 
@@ -125,12 +130,7 @@ def test_up_to_three_are_asked_for_and_two_come_where_there_are_no_more(tiny_net
 def test_the_weights_of_two_networks_are_uniform(tiny_network, toy_batch) -> None:
     """Dirichlet(1) of two is a uniform share and the rest: mean 1/2, variance 1/12."""
     method = build(tiny_network(), store_every=1, num_previous=2, most_at_once=2)
-    for one, value in zip(method.previous, (0.0, 1.0), strict=True):
-        with torch.no_grad():
-            one.network.classifier.weight.zero_()
-            one.network.classifier.bias.fill_(value)
-    images, generator = toy_batch(1, size=(4, 4)).images, torch.Generator().manual_seed(0)
-    drawn = torch.tensor([method.previous_logits(images, 2, generator)[0, 0, 0, 0] for _ in range(1500)])
+    drawn = shares_of_the_second(method, toy_batch(1, size=(4, 4)).images, 1500)
     shares = drawn[(drawn > 1e-9) & (drawn < 1 - 1e-6)]
     assert len(shares) == pytest.approx(750, abs=80)
     assert shares.mean().item() == pytest.approx(0.5, abs=0.045)
