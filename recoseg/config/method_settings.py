@@ -144,8 +144,12 @@ class PrevMatchMethod:
     threshold: Literal["fixed", "daw"] = setting("fixed", THRESHOLD)
     cutmix: float = setting(0.5, CUTMIX, at_least=0, at_most=1)
     drop: float = setting(0.5, DROP, at_least=0, at_most=0.99)
-    previous_above: float = setting(
-        0.9, "pixels are learned from this confidence of earlier networks on", at_least=0, at_most=1
+    previous_above: float | None = setting(
+        0.9,
+        "pixels are learned from this confidence of earlier networks on; none: all are, and an image weighs by "
+        "their mean confidence, as the authors have it for Cityscapes",
+        at_least=0,
+        at_most=1,
     )
     store_every: int | None = setting(
         None,
@@ -255,6 +259,12 @@ class GCTMethod:
         "iterations over which consistency grows to its weight; none: 15 % of all",
         at_least=0,
         at_most=MOST_ITERATIONS,
+    )
+    detector_width: int = setting(
+        64,
+        "channels of the flaw detector's first convolution; 64 is the authors', and most of the time of a step",
+        at_least=2,
+        at_most=1024,
     )
     detector_lr: float = setting(1e-4, "learning rate of the flaw detector, with Adam", above=0)
     average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)

@@ -55,25 +55,30 @@ def root_inverse_frequency(counts: Tensor) -> Tensor:
 
 
 def confident_cross_entropy(
-    logits: Tensor, pseudo: PseudoLabels, *, trust_above: float, pixel_above: float | Tensor = 0.0
+    logits: Tensor, pseudo: PseudoLabels, *, trust_above: float | None, pixel_above: float | Tensor = 0.0
 ) -> Tensor:
     """Mean over the labelled pixels, each weighted by eta: how sure the teacher is of its image.
 
-    Eta is the share of an image's labelled pixels whose confidence is at least `trust_above`. Pixels whose
-    own confidence is below `pixel_above` add nothing to the sum, but count in the mean.
+    Eta is the share of an image's labelled pixels whose confidence is at least `trust_above`, or with None
+    their mean confidence. Pixels whose own confidence is below `pixel_above` add nothing to the sum, but
+    count in the mean.
     (B, K, h, w) and (B, H, W) -> scalar; 0, still connected to the graph, where nothing is labelled.
     """
     labels = pseudo.labels.where(pseudo.confidence >= pixel_above, IGNORE)
     losses = F.cross_entropy(resize(logits, labels.shape[1:]), labels, ignore_index=IGNORE, reduction="none")
-    eta = confident_share(pseudo, trust_above)  # (B,)
+    eta = sureness(pseudo, trust_above)  # (B,)
     return (losses.sum((1, 2)) * eta).sum() / _labelled_per_process(pseudo.labels)
 
 
-def confident_share(pseudo: PseudoLabels, trust_above: float) -> Tensor:
-    """(B,): the share of each image's labelled pixels with at least that confidence; 0 without any."""
+def sureness(pseudo: PseudoLabels, trust_above: float | None) -> Tensor:
+    """(B,): of each image's labelled pixels, the share with at least that confidence, or with None the mean.
+
+    0 for an image without any.
+    """
     labelled = pseudo.labels != IGNORE
-    confident = labelled & (pseudo.confidence >= trust_above)
-    return confident.sum((1, 2)) / labelled.sum((1, 2)).clamp(min=1)
+    confidence = pseudo.confidence
+    sure = labelled * (confidence if trust_above is None else confidence >= trust_above)
+    return sure.sum((1, 2)) / labelled.sum((1, 2)).clamp(min=1)
 
 
 def _labelled_per_process(labels: Tensor) -> Tensor:

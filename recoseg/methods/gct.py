@@ -25,7 +25,7 @@ from recoseg.methods.supervised import Supervised
 from recoseg.models.layers import resize
 from recoseg.types import IGNORE, Batch, PseudoLabels, StepOutput
 
-_WIDTHS, _STRIDES = (64, 128, 128, 256, 256, 512, 512), (2, 2, 1, 2, 1, 2, 1)
+_WIDTHS, _STRIDES = (1, 2, 2, 4, 4, 8, 8), (2, 2, 1, 2, 1, 2, 1)  # widths in those of the first convolution
 
 
 class GCT(Supervised):
@@ -35,7 +35,8 @@ class GCT(Supervised):
     probabilities and its target, growing over `ramp` iterations. The target of a pixel is the student's own
     answer, or the other student's where that has the lesser flaw. Correction: `correction_weight` times the
     mean of the detector's squared answer, at the pixels where both students' flaws are above `bad_above`.
-    The detector sees image and probabilities; its loss is `detector_weight` times the squared difference to
+    The detector, of `detector_width` channels in its first and eight times as many in its last convolution,
+    sees image and probabilities; its loss is `detector_weight` times the squared difference to
     the true flaws of labelled images, a mean over both students.
 
     The students' parts see the detector's weights as constants, the detector's part and the targets see
@@ -60,6 +61,7 @@ class GCT(Supervised):
         detector_weight: float = 10.0,
         bad_above: float = 0.6,
         ramp: int = 0,
+        detector_width: int = 64,
         detector_lr: float = 1e-4,
         average: float | None = None,
         warm_up: Literal["mean", "fast"] = "mean",
@@ -68,6 +70,8 @@ class GCT(Supervised):
         super().__init__(student, average=average, warm_up=warm_up, class_weights=class_weights)
         if not 0 <= bad_above <= 1:
             raise UserError(f"bad_above is a share of the largest flaw, between 0 and 1, got {bad_above:g}")
+        if detector_width < 2:
+            raise UserError(f"detector_width must be at least 2, got {detector_width}")
         self.consistency_weight, self.correction_weight = consistency_weight, correction_weight
         self.detector_weight, self.bad_above = detector_weight, bad_above
         self.ramp = Ramp(ramp=ramp, shape="sigmoid")
@@ -75,7 +79,7 @@ class GCT(Supervised):
         self.detector = PixelDiscriminator(
             3 + num_classes,
             who="gct",
-            widths=_WIDTHS,
+            widths=[detector_width * width for width in _WIDTHS],
             strides=_STRIDES,
             norm="half",
             least_cells=2,  # one says that all pixels have the same flaw: nobody would learn from anybody

@@ -21,7 +21,8 @@ class PrevMatch(UniMatch):
 
     M' is the same of other labels: those of 1 to `most_at_once` earlier networks in eval mode, whose logits
     are averaged with random weights, Dirichlet(1), and which count from a confidence of `previous_above`
-    on. Lambda grows from 0 to 1 until half of training is done, and falls to 0 again. While there is no
+    on; with None, as the authors have it for Cityscapes, all count, and an image weighs by their mean
+    confidence (theirs is multiplied by the number of images besides, by mistake). Lambda grows from 0 to 1 until half of training is done, and falls to 0 again. While there is no
     earlier network, it is 0.
 
     Ours: the student is stored every `store_every` iterations, where the authors store it when its score on
@@ -39,7 +40,7 @@ class PrevMatch(UniMatch):
         store_every: int,
         num_previous: int = 8,
         most_at_once: int = 3,
-        previous_above: float = 0.9,
+        previous_above: float | None = 0.9,
         pixel_above: float = 0.95,
         threshold: Literal["fixed", "daw"] = "fixed",
         drop: float = 0.5,
@@ -55,7 +56,7 @@ class PrevMatch(UniMatch):
             drop=drop,
             class_weights=class_weights,
         )
-        if not 0 <= previous_above <= 1:
+        if previous_above is not None and not 0 <= previous_above <= 1:
             raise UserError(f"previous_above is a probability, got {previous_above:g}")
         counts = {"store_every": store_every, "num_previous": num_previous, "most_at_once": most_at_once}
         for name, value in counts.items():

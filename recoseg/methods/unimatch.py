@@ -28,7 +28,9 @@ class Seen:
     strong: StrongImages
     on_strong: ModelOutput
 
-    def losses(self, own: PseudoLabels, to_paste: PseudoLabels | None, above: float | Tensor) -> Losses:
+    def losses(
+        self, own: PseudoLabels, to_paste: PseudoLabels | None, above: float | Tensor | None
+    ) -> Losses:
         """All views against such labels of the weak images."""
         pseudo = self.strong.labels(own, to_paste)
         return Losses(

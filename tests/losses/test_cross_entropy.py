@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from recoseg.losses.cross_entropy import (
     confident_cross_entropy,
-    confident_share,
+    sureness,
     pixel_cross_entropy,
     root_inverse_frequency,
 )
@@ -58,16 +58,23 @@ def pseudo_of(labels: list[list[int]], confidence: list[list[float]]) -> PseudoL
 )
 def test_eta_is_the_share_of_pixels_with_at_least_the_confidence(confidence, eta) -> None:
     pseudo = pseudo_of([[0, 1, 0, 1]], [confidence])
-    assert confident_share(pseudo, 0.97).tolist() == [eta]
+    assert sureness(pseudo, 0.97).tolist() == [eta]
     loss = confident_cross_entropy(torch.zeros(1, 4, 1, 4), pseudo, trust_above=0.97)
     assert loss.item() == pytest.approx(eta * math.log(4))
 
 
 def test_pixels_without_a_label_have_no_share_in_eta() -> None:
     pseudo = pseudo_of([[0, 1, IGNORE, IGNORE]], [[1.0, 0.1, 1.0, 1.0]])
-    assert confident_share(pseudo, 0.97).tolist() == [0.5]
+    assert sureness(pseudo, 0.97).tolist() == [0.5]
+    assert sureness(pseudo, None).tolist() == pytest.approx([0.55])
     loss = confident_cross_entropy(torch.zeros(1, 4, 1, 4), pseudo, trust_above=0.97)
     assert loss.item() == pytest.approx(0.5 * math.log(4))
+
+
+def test_without_a_threshold_eta_is_the_mean_confidence_of_an_image() -> None:
+    pseudo = pseudo_of([[0, 1], [1, IGNORE]], [[0.5, 0.7], [0.9, 0.3]])
+    loss = confident_cross_entropy(torch.zeros(2, 4, 1, 2), pseudo, trust_above=None)
+    assert loss.item() == pytest.approx((2 * 0.6 + 0.9) / 3 * math.log(4))
 
 
 def test_every_image_has_its_own_eta_and_every_pixel_the_same_weight_besides() -> None:

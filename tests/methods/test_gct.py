@@ -20,17 +20,24 @@ SGD = partial(torch.optim.SGD, lr=0.1)
 
 
 @pytest.fixture
-def gct(tiny_network, same_view, monkeypatch):
+def gct(tiny_network, same_view):
     """`gct(student, second, ...)`, with a detector that takes less time; both students are tiny networks."""
-    monkeypatch.setattr("recoseg.methods.gct._WIDTHS", (8,) * 7)
 
-    def build(student=None, second=None, **settings) -> GCT:
+    def build(student=None, second=None, detector_width=2, **settings) -> GCT:
         student = student or tiny_network()
         if second is None:
             second = tiny_network()
             torch.manual_seed(5)
             second.classifier.reset_parameters()
-        return GCT(student, second, same_view, 2, lambda network: SGD(network.parameters()), **settings)
+        return GCT(
+            student,
+            second,
+            same_view,
+            2,
+            lambda network: SGD(network.parameters()),
+            detector_width=detector_width,
+            **settings,
+        )
 
     return build
 
@@ -270,3 +277,14 @@ def test_what_cannot_be_done_is_refused(gct, toy_batch) -> None:
         step(gct(), replace(toy_batch(), sparse=True), toy_batch(visible=False))
     with pytest.raises(UserError, match="gct needs images of at least 92x92 pixels, got 32x32"):
         step(gct(), toy_batch(), toy_batch(visible=False))
+
+
+@pytest.mark.parametrize(
+    "width, widths", [(64, (64, 128, 128, 256, 256, 512, 512)), (4, (4, 8, 8, 16, 16, 32, 32))]
+)
+def test_the_detector_is_as_wide_as_asked(gct, width, widths) -> None:
+    detector = gct(detector_width=width).detector
+    convolutions = [layer for layer in detector.modules() if isinstance(layer, nn.Conv2d)]
+    assert tuple(layer.out_channels for layer in convolutions) == (*widths, 1)
+    with pytest.raises(UserError, match="detector_width must be at least 2, got 1"):
+        gct(detector_width=1)

@@ -166,6 +166,15 @@ def test_the_student_is_evaluated_and_earlier_networks_get_no_gradient(
     assert all(parameter.grad is not None for parameter in method.student.parameters())
 
 
+def test_without_a_threshold_an_image_weighs_by_the_mean_confidence_of_earlier_networks(
+    tiny_network, toy_batch, generator
+) -> None:
+    method = build(tiny_network(probabilities=(0.97, 0.03)), previous_above=None)
+    say(method.previous[0].network, 0.6)  # below any usual threshold, for class 0
+    output = method(toy_batch(), toy_batch(visible=False), iteration=10, generator=generator)
+    assert output.parts["previous"].item() == pytest.approx(0.6 * -math.log(0.97), rel=1e-4)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

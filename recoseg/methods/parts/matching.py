@@ -92,12 +92,17 @@ def labels_in(weak: Batch, logits: Tensor) -> PseudoLabels:
     return labels_of(logits, size).within(weak.inside).overridden_by(weak.labels)
 
 
-def view_loss(logits: Tensor, pseudo: PseudoLabels, above: float | Tensor) -> Tensor:
-    """L(view): cross-entropy with labels of at least that confidence, over the number of all shown pixels."""
+def view_loss(logits: Tensor, pseudo: PseudoLabels, above: float | Tensor | None) -> Tensor:
+    """L(view): cross-entropy with labels of at least that confidence, over the number of all shown pixels.
+
+    With None it is that with all labels, and an image weighs by the mean of their confidence.
+    """
+    if above is None:
+        return confident_cross_entropy(logits, pseudo, trust_above=None)
     return confident_cross_entropy(logits, pseudo, trust_above=0, pixel_above=above)
 
 
-def views_loss(logits: Tensor, pseudo: PseudoLabels, above: float | Tensor) -> Tensor:
+def views_loss(logits: Tensor, pseudo: PseudoLabels, above: float | Tensor | None) -> Tensor:
     """(L(s1) + L(s2)) / 2 of two views, one after the other: (2 B, K, h, w) and (2 B, H, W)."""
     half = len(logits) // 2
     losses = [
