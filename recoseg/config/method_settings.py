@@ -146,8 +146,8 @@ class PrevMatchMethod:
     drop: float = setting(0.5, DROP, at_least=0, at_most=0.99)
     previous_above: float | None = setting(
         0.9,
-        "pixels are learned from this confidence of earlier networks on; none: all are, and an image weighs by "
-        "their mean confidence, as the authors have it for Cityscapes",
+        "pixels are learned from this confidence of earlier networks on; none: all are, and an image weighs "
+        "by their mean confidence, as the authors have it for Cityscapes",
         at_least=0,
         at_most=1,
     )
@@ -262,7 +262,7 @@ class GCTMethod:
     )
     detector_width: int = setting(
         64,
-        "channels of the flaw detector's first convolution; 64 is the authors', and most of the time of a step",
+        "channels of the flaw detector's first convolution; 64 is the authors', most of the time of a step",
         at_least=2,
         at_most=1024,
     )

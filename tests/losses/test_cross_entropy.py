@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from recoseg.losses.cross_entropy import (
     confident_cross_entropy,
-    sureness,
     pixel_cross_entropy,
     root_inverse_frequency,
+    sureness,
 )
 from recoseg.types import IGNORE, PseudoLabels
 

@@ -280,7 +280,7 @@ def test_what_cannot_be_done_is_refused(gct, toy_batch) -> None:
 
 
 @pytest.mark.parametrize(
-    "width, widths", [(64, (64, 128, 128, 256, 256, 512, 512)), (4, (4, 8, 8, 16, 16, 32, 32))]
+    ("width", "widths"), [(64, (64, 128, 128, 256, 256, 512, 512)), (4, (4, 8, 8, 16, 16, 32, 32))]
 )
 def test_the_detector_is_as_wide_as_asked(gct, width, widths) -> None:
     detector = gct(detector_width=width).detector
