@@ -22,8 +22,8 @@ class PrevMatch(UniMatch):
     M' is the same of other labels: those of 1 to `most_at_once` earlier networks in eval mode, whose logits
     are averaged with random weights, Dirichlet(1), and which count from a confidence of `previous_above`
     on; with None, as the authors have it for Cityscapes, all count, and an image weighs by their mean
-    confidence (theirs is multiplied by the number of images besides, by mistake). Lambda grows from 0 to 1 until half of training is done, and falls to 0 again. While there is no
-    earlier network, it is 0.
+    confidence (in the authors' code also by the number of images, by mistake). Lambda grows from 0 to 1
+    until half of training is done, and falls to 0 again. While there is no earlier network, it is 0.
 
     Ours: the student is stored every `store_every` iterations, where the authors store it when its score on
     the evaluation images improves: no score has a say in training here. The last `num_previous` are kept.
