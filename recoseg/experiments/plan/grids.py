@@ -105,6 +105,17 @@ VARIANTS = {
     "teacher-average": _reco("teacher's BatchNorm: averages", {"method.teacher_norm": "average"}),
     "teacher-batch": _reco("teacher's BatchNorm: batch", {"method.teacher_norm": "batch"}),
     **{
+        f"{row}-{name}": replace(
+            METHODS[row],
+            title=f"{METHODS[row].title}, {title}",
+            changes={"train.class_weights": weights},
+        )
+        for row, (name, title, weights) in product(
+            ("supervised", "classmix", "reco-classmix"),
+            (("plain", "all pixels alike", "none"), ("weighted", "classes weighted", "root")),
+        )
+    },
+    **{
         f"{row}-v2": replace(METHODS[row], title=f"{METHODS[row].title}, DeepLabV2", model="deeplab_v2")
         for row in (
             "supervised", "advsemseg", "s4gan", "cutmix", "classmix", "gct", "dmt", "reco-classmix",
@@ -332,6 +343,19 @@ GRIDS = {
         "How sharply negative classes are chosen",
         all_of(("classmix", "graph-temperature-0.5", "graph-temperature-1"), "camvid-20", "cityscapes-20"),
         None,
+    ),
+    "class-weights": Grid(
+        "Pixels that count alike, or more in rare classes",
+        all_of(
+            (
+                "supervised-plain", "classmix-plain", "reco-classmix-plain",
+                "supervised-weighted", "classmix-weighted", "reco-classmix-weighted",
+            ),
+            "camvid-20",
+            "cityscapes-20",
+        ),
+        None,
+        baseline="classmix-plain",
     ),
     "feature-bank": _ablation(
         "Keys from a feature bank instead of the batch",

@@ -137,7 +137,7 @@ def test_profile_paper_has_pairs_of_all_grids_but_camvid_and_scenes() -> None:
             {False}
             if name in ("camvid-20", "methods", "scenes")
             else {True, False}
-            if name in ("ceiling", "leaders", "key-sharing", "graph-temperature")
+            if name in ("ceiling", "leaders", "key-sharing", "graph-temperature", "class-weights")
             else {True}
         )
 
@@ -158,6 +158,7 @@ def test_a_supervised_step_of_the_paper_takes_twice_the_labelled_crops() -> None
         ("unlabelled-2", {"split.unlabelled": "2%"}),
         ("easy-active", {"contrast.queries": "easy"}),
         ("teacher-batch", {"method.teacher_norm": "batch"}),
+        ("reco-classmix-weighted", {"train.class_weights": "root"}),
         ("queries-256", {}),
     ],
 )

@@ -112,6 +112,7 @@ def test_camvid_is_scored_on_its_test_images_and_every_dataset_has_a_title() -> 
         ("sampling", 5, 1, 15),
         ("key-sharing", 3, 2, 18),
         ("graph-temperature", 3, 2, 18),
+        ("class-weights", 6, 2, 36),
         ("feature-bank", 4, 1, 12),
         ("teacher-norm", 3, 1, 9),
         ("methods", 34, 1, 102),
@@ -127,7 +128,7 @@ def test_a_grid_has_so_many_rows_columns_and_runs(name, rows, columns, runs) -> 
 
 
 def test_all_grids_are_counted_above() -> None:
-    assert len(GRIDS) == 19
+    assert len(GRIDS) == 20
 
 
 @pytest.mark.parametrize("name", GRIDS)
