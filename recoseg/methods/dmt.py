@@ -172,11 +172,11 @@ def agreement_losses(
 
     What has a confidence of 1, which no network has, is a person's label.
     """
-    logits = resize(logits, pseudo.labels.shape[1:]).float()
-    losses = F.cross_entropy(logits, pseudo.labels, ignore_index=IGNORE, reduction="none")
+    logs = resize(logits, pseudo.labels.shape[1:]).float().log_softmax(1)
+    losses = F.nll_loss(logs, pseudo.labels, ignore_index=IGNORE, reduction="none")
     with torch.no_grad():
-        highest, own = logits.max(1)
-        surer = (highest - logits.logsumexp(1)).exp() > pseudo.confidence
+        highest, own = logs.max(1)
+        surer = highest.exp() > pseudo.confidence
         agrees = own == pseudo.labels
         probability = losses.neg().exp()  # of the label
         weights = probability.pow(disagree_power).masked_fill(surer, 0)
