@@ -2,8 +2,9 @@
 
     python results/write_pages.py    # after recoseg experiments table NAME --save results/small.jsonl
 
-A page has the place of a table between two comments, <!-- table NAME --> and <!-- end -->; one with boundary
-scores and costs begins with <!-- wide NAME -->, one of the scores of each class with <!-- classes NAME -->.
+A page has the place of a table between two comments, <!-- table NAME --> and <!-- end -->. One with boundary
+scores and costs begins with <!-- wide NAME -->, one with its columns side by side with <!-- beside NAME -->,
+and one of the scores of each class with <!-- classes NAME -->.
 Rows or columns may follow the name, and then seeds: <!-- table camvid-20 classmix reco-classmix seeds 0 -->.
 A chart with rows of its own has them above it: <!-- chart NAME ROWS -->.
 The table and the chart of simulated clicks, <!-- clicks --> and clicks.svg, are of results/label.jsonl, where
@@ -28,7 +29,7 @@ CLICKS = ROOT / "results" / "label.jsonl"
 PAGES = (ROOT / "RESULTS.md", ROOT / "README.md")
 CHARTS = ROOT / "docs" / "results"
 PLACE = re.compile(
-    r"(<!-- (?P<kind>table|wide|classes) (?P<words>[^>]+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL
+    r"(<!-- (?P<kind>table|wide|beside|classes) (?P<words>[^>]+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL
 )
 
 PLACE_OF_CLICKS = re.compile(r"(<!-- clicks -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -35,6 +35,9 @@ def add_table_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--wide", action="store_true", help="with boundary scores, and time and memory of a step"
     )
+    parser.add_argument(
+        "--beside", action="store_true", help="columns side by side: a line for each method, as in papers"
+    )
     parser.add_argument("--format", choices=_FORMATS, default="text", help="default: text, for the terminal")
     parser.add_argument("--out", metavar="FILE", help="write the table there, not to the terminal")
     parser.add_argument("--chart", metavar="FILE", help="draw the scores, as .svg, .png or .pdf")
@@ -74,13 +77,12 @@ def make_table(arguments: argparse.Namespace) -> int:
 
 def _show_scores(arguments: argparse.Namespace, table: GridTable) -> None:
     from recoseg.cli.terminal import new_console
-    from recoseg.experiments.tables.table_formats import FORMATS as WRITERS
-    from recoseg.experiments.tables.table_formats import terminal
+    from recoseg.experiments.tables.table_formats import BESIDE, FORMATS, terminal, terminal_beside
 
     if arguments.format == "text":
-        new_console().print(terminal(table))
+        new_console().print((terminal_beside if arguments.beside else terminal)(table))
     else:
-        _write_or_print(arguments, WRITERS[arguments.format](table))
+        _write_or_print(arguments, (BESIDE if arguments.beside else FORMATS)[arguments.format](table))
 
 
 def _show_classes(arguments: argparse.Namespace, grid: Grid, results: list[Result]) -> None:
@@ -115,6 +117,11 @@ def _require_places(arguments: argparse.Namespace) -> None:
 
     if arguments.out and arguments.format == "text":
         raise UserError("--out needs a --format for files: markdown, csv or latex")
+    for option, other in (("wide", "beside"), ("classes", "beside"), ("classes", "wide")):
+        if getattr(arguments, option) and getattr(arguments, other):
+            raise UserError(f"--{option} and --{other} are different tables: give one of them")
+    if arguments.beside and arguments.format == "csv":
+        raise UserError("--beside has no effect on csv, which has a line for each method in each column")
     if arguments.save and arguments.results:
         raise UserError("--save has no effect beside --results, which reads such a file")
     for option in ("out", "save", "chart", "curves"):

@@ -121,6 +121,8 @@ def test_the_commands_that_are_shown_train_what_the_grid_does(recoseg, tmp_path,
         (["run", "voc-partitions", "--profile", "paper", "--data", "."], "put it into FOLDER/voc-92.txt"),
         (["show", *SCENES, "--data", "."], "--data, --lists and --trust have no effect without --commands"),
         (["table", *SCENES, "--out", "a.md"], "--out needs a --format for files"),
+        (["table", *SCENES, "--beside", "--wide"], "--wide and --beside are different tables: give one"),
+        (["table", *SCENES, "--beside", "--format", "csv"], "--beside has no effect on csv"),
         (["table", *SCENES, "--results", "a", "--save", "b"], "--save has no effect beside --results"),
         (["table", *SCENES, "--results", "nowhere.jsonl"], "no results at nowhere.jsonl"),
         (
@@ -239,6 +241,18 @@ def test_a_table_of_run_folders_can_be_saved_and_made_again_without_them(
     kept.write_text(kept.read_text() + results.read_text())
     assert recoseg(*words, "--save", kept).code == 0
     assert len(kept.read_text().splitlines()) == 1 + 5  # others stay
+
+
+def test_a_table_side_by_side_is_printed_and_written(recoseg, results) -> None:
+    words = ("experiments", "table", *SCENES, "--results", results, "--beside")
+    printed, written = recoseg(*words), recoseg(*words, "--format", "markdown")
+    assert (printed.code, written.code) == (0, 0), printed.err + written.err
+    assert max(map(len, printed.out.splitlines())) <= 80
+    head = written.out.splitlines()[2]
+    assert [cell.strip() for cell in head.strip("|").split("|")] == [
+        "method",
+        "drawn scenes, 10 labelled images",
+    ]
 
 
 @pytest.mark.slow

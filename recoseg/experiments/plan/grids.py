@@ -269,6 +269,11 @@ GRIDS = {
         all_of(("supervised", "classmix", "reco-classmix"), "camvid-20"),
         None,
     ),
+    "twenty-labels": Grid(
+        "20 labelled images of CamVid and of Cityscapes",
+        all_of(("supervised", "classmix", "reco-classmix"), "camvid-20", "cityscapes-20"),
+        "full-labels",
+    ),
     "methods": Grid(
         "Every method, without and with ReCo",
         all_of(

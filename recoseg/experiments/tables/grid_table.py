@@ -220,6 +220,11 @@ class GridTable:
         )
 
     @property
+    def caption_beside(self) -> tuple[str, ...]:
+        """The same for a table side by side, which has no differences."""
+        return tuple(filter(None, (f"{self.title}.", self.measured, self.quoted, self.not_run)))
+
+    @property
     def length(self) -> str:
         """How long its runs are, or nothing while there is none."""
         return f"{listed([f'{count:,}' for count in self.iterations])} iterations" if self.iterations else ""

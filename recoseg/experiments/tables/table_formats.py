@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Sequence
 from io import StringIO
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -142,19 +142,26 @@ def terminal(table: GridTable) -> Group:
 
 
 def _terminal_block(table: GridTable, lines: Sequence[Line]) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
     from rich.text import Text
 
-    block = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="none", padding=(0, 1, 0, 0))
-    block.add_column(table.head[0], overflow="fold", vertical="bottom")
-    for name in table.head[1:]:
-        block.add_column(name.replace(" ", "\n"), justify="right", no_wrap=True)
+    block = _empty_block(table.head)
     for line in lines:
         cells = [Text(cell) for cell in table.cells(line)]
         if line.best:
             cells[1].stylize("bold")
         block.add_row(*cells, style="" if line.scores else "dim")
+    return block
+
+
+def _empty_block(head: Sequence[str]) -> Table:
+    """Headings stand word below word, so that columns are as narrow as their figures."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    block = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="none", padding=(0, 1, 0, 0))
+    block.add_column(head[0], overflow="fold", vertical="bottom")
+    for name in head[1:]:
+        block.add_column(name.replace(" ", "\n"), justify="right", no_wrap=True)
     return block
 
 
@@ -168,6 +175,92 @@ FORMATS: dict[str, Callable[[GridTable], str]] = {
     "csv": comma_separated,
     "latex": latex,
 }
+
+
+# Side by side: a line for each method with all its columns, as the paper prints its tables.
+
+
+def side_by_side(
+    table: GridTable, *, plain: Callable[[str], str] = str, strong: Callable[[str], str] = str
+) -> list[list[str]]:
+    """A head, and for each method its mean and range in every column, beside the paper's where it has any.
+
+    `plain` writes all that there is to write, `strong` the best means.
+    """
+    lines = {(line.row or line.title, line.column): line for line in table.lines}
+    methods = {line.row or line.title: line.title for line in table.lines}
+    in_paper = {line.column for line in table.lines if line.paper}
+
+    def cells_of(column: str, line: Line | None) -> list[str]:
+        score = _score_beside(table.cells(line), line, plain, strong) if line else plain(DASH)
+        paper = table.cells(line)[table.head.index("paper")] if line and line.paper else DASH
+        return [score, plain(paper)] if column in in_paper else [score]
+
+    heads = [[heading(column), *(["paper"] if column in in_paper else [])] for column in table.columns]
+    return [
+        [plain(cell) for cell in ("method", *chain.from_iterable(heads))],
+        *(
+            [
+                plain(title),
+                *chain.from_iterable(
+                    cells_of(column, lines.get((method, column))) for column in table.columns
+                ),
+            ]
+            for method, title in methods.items()
+        ),
+    ]
+
+
+def _score_beside(
+    cells: Sequence[str], line: Line, plain: Callable[[str], str], strong: Callable[[str], str]
+) -> str:
+    """Such as "54.7 (53.8–56.1)", and how many of the seeds where some are missing."""
+    _, mean, between, _, seeds, *_ = cells
+    more = f" ({between})" if between != DASH else ""
+    more += f", {seeds} seeds" if line.scores and line.missing else ""
+    return (strong if line.best else plain)(mean) + plain(more)
+
+
+def markdown_beside(table: GridTable) -> str:
+    rows = side_by_side(table, plain=lambda text: text.replace("|", r"\|"), strong="**{}**".format)
+    return f"{' '.join(table.caption_beside)}\n\n{aligned(rows)}\n"
+
+
+def latex_beside(table: GridTable) -> str:
+    """For booktabs, in one float."""
+    head, *rows = side_by_side(table, plain=in_latex, strong=r"\textbf{{{}}}".format)
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"  \centering",
+            rf"  \caption{{{in_latex(' '.join(table.caption_beside))}}}",
+            rf"  \label{{tab:{table.name}}}",
+            rf"  \begin{{tabular}}{{l{'r' * (len(head) - 1)}}}",
+            r"    \toprule",
+            rf"    {' & '.join(head)} \\",
+            r"    \midrule",
+            *(rf"    {' & '.join(row)} \\" for row in rows),
+            r"    \bottomrule",
+            r"  \end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def terminal_beside(table: GridTable) -> Group:
+    """For rich to print; several columns are enough for 80 letters."""
+    from rich.console import Group
+    from rich.text import Text
+
+    head, *rows = side_by_side(table)
+    block = _empty_block(head)
+    for row in rows:
+        block.add_row(*map(Text, row))
+    return Group(block, Text(), Text(" ".join(table.caption_beside)))
+
+
+BESIDE: dict[str, Callable[[GridTable], str]] = {"markdown": markdown_beside, "latex": latex_beside}
 
 
 # Charts.

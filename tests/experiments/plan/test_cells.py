@@ -137,7 +137,8 @@ def test_profile_paper_has_pairs_of_all_grids_but_camvid_and_scenes() -> None:
             {False}
             if name in ("camvid-20", "methods", "scenes")
             else {True, False}
-            if name in ("ceiling", "leaders", "key-sharing", "graph-temperature", "class-weights")
+            if name
+            in ("ceiling", "leaders", "key-sharing", "graph-temperature", "class-weights", "twenty-labels")
             else {True}
         )
 

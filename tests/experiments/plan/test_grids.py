@@ -101,6 +101,7 @@ def test_camvid_is_scored_on_its_test_images_and_every_dataset_has_a_title() -> 
         ("full-labels", 7, 12, 180),  # 3 datasets x (3 budgets x 6 methods + all labels x 2) x 3 seeds
         ("cityscapes-20", 7, 1, 21),
         ("camvid-20", 3, 1, 9),
+        ("twenty-labels", 3, 2, 18),
         ("ceiling", 1, 2, 2),
         ("voc-partitions", 9, 4, 108),
         ("partial-labels", 4, 8, 96),
@@ -128,7 +129,7 @@ def test_a_grid_has_so_many_rows_columns_and_runs(name, rows, columns, runs) -> 
 
 
 def test_all_grids_are_counted_above() -> None:
-    assert len(GRIDS) == 20
+    assert len(GRIDS) == 21
 
 
 @pytest.mark.parametrize("name", GRIDS)

@@ -21,10 +21,14 @@ from recoseg.experiments.tables.table_formats import (
     draw_table,
     in_latex,
     latex,
+    latex_beside,
     markdown,
+    markdown_beside,
     panel_of,
     seeds_of,
+    side_by_side,
     terminal,
+    terminal_beside,
 )
 from recoseg.figures.grid_chart import ChartRow
 from recoseg.methods.costs import step_costs
@@ -325,3 +329,62 @@ def test_learning_without_any_curve_is_an_error_in_one_line(tmp_path) -> None:
     with pytest.raises(UserError, match="no run of grid cityscapes-20 has scores over iterations yet"):
         draw_learning(tmp_path / "a.svg", table, [])
     assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def both(result_of) -> GridTable:
+    """All runs on CamVid; on Cityscapes Supervised whole, ClassMix with one seed, ReCo + ClassMix without."""
+    scores = {
+        ("supervised", "camvid-20"): (50.0, 52.0, 51.0),
+        ("classmix", "camvid-20"): (53.0, 55.0, 54.0),
+        ("reco-classmix", "camvid-20"): (55.0, 56.0, 57.0),
+        ("supervised", CITY): (30.0, 31.0, 32.0),
+        ("classmix", CITY): (33.0,),
+    }
+    results = [
+        result_of(row, column, seed, percent)
+        for (row, column), values in scores.items()
+        for seed, percent in enumerate(values)
+    ]
+    return grid_table("twenty-labels", GRIDS["twenty-labels"], results, profile="tiny")
+
+
+def test_side_by_side_a_method_has_one_line_and_the_paper_stands_beside_its_column(both) -> None:
+    head, *rows = side_by_side(both, strong="best {}".format)
+    assert head == ["method", "CamVid, 20 labelled images", "Cityscapes, 20 labelled images", "paper"]
+    assert rows == [
+        ["Supervised", "51.0 (50.0–52.0)", "31.0 (30.0–32.0)", "38.12 ± 0.08"],
+        ["ClassMix", "54.0 (53.0–55.0)", "33.0, 1 of 3 seeds", "45.61 ± 0.69"],
+        ["ReCo + ClassMix", "best 56.0 (55.0–57.0)", "not run", "49.86 ± 0.28"],
+    ]
+
+
+def test_side_by_side_every_budget_is_a_column_and_what_a_grid_has_not_is_a_dash(result_of) -> None:
+    table = grid_table("full-labels", GRIDS["full-labels"], [], profile="tiny")
+    head, *rows = side_by_side(table)
+    assert head.count("paper") == len(GRIDS["full-labels"].columns)
+    assert len(rows) == len({line.row or line.title for line in table.lines})
+    by_method = {row[0]: dict(zip(head[1::2], row[1::2], strict=True)) for row in rows}
+    assert by_method["S4GAN"]["Cityscapes, 20 labelled images"] == "not run"
+    assert by_method["S4GAN"]["Cityscapes, all labels"] == "–"
+
+
+def test_side_by_side_there_are_no_differences_to_explain(both) -> None:
+    for text in (markdown_beside(both), latex_beside(both)):
+        assert "Baseline" not in text
+        assert "8 of 18 runs are missing" not in text
+        assert "5 of 18 runs are missing" in text
+
+
+def test_side_by_side_the_best_is_bold_in_each_format(both) -> None:
+    assert "**56.0** (55.0–57.0) |" in markdown_beside(both)
+    assert r"& \textbf{56.0} (55.0--57.0) & not run & 49.86 $\pm$ 0.28 \\" in latex_beside(both)
+    assert latex_beside(both).count(r"\textbf") == 1
+
+
+def test_side_by_side_two_datasets_fit_into_a_terminal(both) -> None:
+    console = Console(width=80, record=True, file=StringIO())
+    console.print(terminal_beside(both))
+    text = console.export_text()
+    assert "33.0, 1 of 3 seeds" in text
+    assert "…" not in text
