@@ -1,7 +1,8 @@
 """List the methods of training: what they do, what they need and what they cost.
 
-Time and memory are those of a step, in steps of Supervised with the same
-labelled crops; with + ReCo, the regional contrast is on top. docs/choosing.md
+All learn from labels; most need unlabelled images too, and some train a
+second network. Time and memory are those of a step, in steps of Supervised
+with the same labelled crops; with + ReCo, the regional contrast is on top. docs/choosing.md
 says which method to take for what, and RESULTS.md what they score.
 """
 
@@ -39,6 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
             continue
         alone, with_reco = costs[name], costs[f"reco-{name}"]
         needs = "unlabelled" if METHODS[name].needs_unlabelled else "labels"
+        needs += "\n2 networks" if METHODS[name].trains_second_network else ""
         table.add_row(name, settings.__doc__, needs, f"{alone['time']:.1f}", f"{alone['memory']:.1f}")
         table.add_row("", "", "+ ReCo", f"{with_reco['time']:.1f}", f"{with_reco['memory']:.1f}", style="dim")
     console = new_console()

@@ -45,6 +45,7 @@ class DMT(Method):
     """
 
     needs_unlabelled = True
+    trains_second_network = True
 
     def __init__(
         self,

@@ -43,6 +43,7 @@ class ECS(Supervised):
     """
 
     needs_unlabelled = True
+    trains_second_network = True
 
     def __init__(
         self,

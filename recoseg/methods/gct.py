@@ -47,6 +47,7 @@ class GCT(Supervised):
     """
 
     needs_unlabelled = True
+    trains_second_network = True
 
     def __init__(
         self,

@@ -41,6 +41,7 @@ class Method(nn.Module, ABC):
     """
 
     needs_unlabelled = False
+    trains_second_network = False  # of the student's kind, beside it
     notes: Sequence[str] = ()  # what a person should know before a run, a line each
     class_weights: Tensor | None
     ohem_below: float | None = None  # of the supervised loss: see `pixel_cross_entropy`

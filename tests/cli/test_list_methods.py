@@ -12,6 +12,11 @@ def test_every_method_is_listed_with_its_costs_in_eighty_columns(recoseg) -> Non
     for name in METHODS:
         assert any(line.strip().startswith(f"{name} ") for line in outcome.out.splitlines()), name
     assert max(map(len, outcome.out.splitlines())) <= 80
+    assert outcome.out.count("2 networks") == 3
+    rows = [line for line in outcome.out.splitlines() if line.startswith((" gct ", " dmt ", " ecs "))]
+    below = [outcome.out.splitlines()[outcome.out.splitlines().index(row) + 1] for row in rows]
+    assert len(below) == 3
+    assert all("2 networks" in line for line in below)
 
 
 def test_all_methods_were_measured_and_supervised_is_the_unit() -> None:
