@@ -72,7 +72,7 @@ def filled(config: RunConfig) -> RunConfig:
     of_its_own = {"gct": {"ramp": iterations * 3 // 20}, "ecs": {"supervised_start": iterations // 10}}
     method |= of_its_own.get(config.method.name, {})
     if getattr(config.method, "consistency", None) == "probabilities":
-        method |= {"supervised_start": 0, "ramp": iterations * 15 // 100, "consistency_weight": 100.0}
+        method |= {"ramp": iterations * 15 // 100, "consistency_weight": 100.0}
     config = replace(config, method=where_none(config.method, method))
     if config.contrast is not None:
         config = replace(config, contrast=_filled_contrast(config.contrast, iterations))

@@ -26,12 +26,12 @@ def test_a_run_of_few_iterations_has_no_negative_decay() -> None:
     assert load(None, [*TEACHER, "--train.iterations", "3"]).method.decay == 0
 
 
-def test_the_originals_consistency_begins_at_once_with_its_own_weight_and_ramp() -> None:
+def test_the_originals_consistency_has_its_own_weight_and_ramp() -> None:
     words = ["--train.iterations", "1000", "--method", "mean_teacher"]
     plain = load(None, words).method
     soft = load(None, [*words, "--method.consistency", "probabilities", "--method.mix", "none"]).method
     assert (plain.supervised_start, plain.ramp, plain.consistency_weight) == (200, 100, 1)
-    assert (soft.supervised_start, soft.ramp, soft.consistency_weight) == (0, 150, 100)
+    assert (soft.supervised_start, soft.ramp, soft.consistency_weight) == (200, 150, 100)
 
 
 def test_what_is_given_stays() -> None:
