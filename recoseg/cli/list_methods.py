@@ -2,8 +2,9 @@
 
 All learn from labels; most need unlabelled images too, and some train a
 second network. Time and memory are those of a step, in steps of Supervised
-with the same labelled crops; with + ReCo, the regional contrast is on top. docs/choosing.md
-says which method to take for what, and RESULTS.md what they score.
+with the same labelled crops; with + ReCo, the regional contrast is on top.
+docs/choosing.md says which method to take for what, and RESULTS.md what they
+score.
 """
 
 from __future__ import annotations
