@@ -106,6 +106,8 @@ class FixMatchMethod:
     pixel_above: float = setting(0.95, PIXEL_ABOVE, at_least=0, at_most=1)
     threshold: Literal["fixed", "daw"] = setting("fixed", THRESHOLD)
     cutmix: float = setting(0.5, CUTMIX, at_least=0, at_most=1)
+    average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
+    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +119,8 @@ class UniMatchMethod:
     threshold: Literal["fixed", "daw"] = setting("fixed", THRESHOLD)
     cutmix: float = setting(0.5, CUTMIX, at_least=0, at_most=1)
     drop: float = setting(0.5, DROP, at_least=0, at_most=0.99)
+    average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
+    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,6 +163,8 @@ class PrevMatchMethod:
     )
     num_previous: int = setting(8, "earlier networks that are kept, the last ones", at_least=1, at_most=64)
     most_at_once: int = setting(3, "earlier networks that label a step, at most", at_least=1, at_most=64)
+    average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
+    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -299,6 +305,8 @@ class PseudoSegMethod:
     cut: float = setting(
         0.2, "sides of the box cut out of the strong view, in sides of the crop", at_least=0, at_most=0.99
     )
+    average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
+    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -318,6 +326,8 @@ class DMTMethod:
         5.0, "where they disagree, and the one that labelled is surer, by this power", at_least=0
     )
     supervised_start: int | None = setting(None, START, at_least=0, at_most=MOST_ITERATIONS)
+    average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
+    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,16 +16,15 @@ from recoseg.augment.strong import StrongView
 from recoseg.errors import UserError
 from recoseg.losses.consistency import mean_inside
 from recoseg.losses.cross_entropy import pixel_cross_entropy
-from recoseg.methods.method import MethodParts, require_whole_labels
+from recoseg.methods.method import Method, MethodParts, require_whole_labels
 from recoseg.methods.parts.discriminator import PixelDiscriminator, class_maps
 from recoseg.methods.parts.second_networks import without_learning
 from recoseg.methods.parts.student_passes import together
-from recoseg.methods.supervised import Supervised
 from recoseg.models.layers import resize
 from recoseg.types import IGNORE, Batch, PseudoLabels, StepOutput
 
 
-class AdvSemSeg(Supervised):
+class AdvSemSeg(Method):
     """supervised + adversarial + self-training, and the discriminator's loss.
 
     Adversarial: binary cross-entropy of the discriminator's scores with "true", weighted `adversarial_weight`

@@ -13,20 +13,19 @@ from torch.optim import Optimizer
 from recoseg.augment.strong import StrongView
 from recoseg.errors import UserError
 from recoseg.losses.consistency import cells_inside, mean_inside
-from recoseg.methods.method import MethodParts
+from recoseg.methods.method import Method, MethodParts
 from recoseg.methods.parts.auxiliary_decoders import GUIDED, AuxiliaryDecoders
 from recoseg.methods.parts.ema_teacher import labels_of
 from recoseg.methods.parts.ramp import Ramp
 from recoseg.methods.parts.second_networks import untouched
 from recoseg.methods.parts.student_passes import PASSES
-from recoseg.methods.supervised import Supervised
 from recoseg.models.layers import resize
 from recoseg.models.network import SegmentationNetwork
 from recoseg.text import lookup
 from recoseg.types import Batch, PseudoLabels, StepOutput
 
 
-class CCT(Supervised):
+class CCT(Method):
     """supervised + `consistency_weight` * r * mean over decoders, cells and classes of (softmax - p)^2 on u.
 
     p is the main decoder's softmax, as a constant: what decoders disagree on teaches them and all that is

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -60,9 +60,11 @@ class DMT(Method):
         agree_power: float = 5.0,
         disagree_power: float = 5.0,
         supervised_start: int = 0,
+        average: float | None = None,
+        warm_up: Literal["mean", "fast"] = "mean",
         class_weights: Tensor | None = None,
     ) -> None:
-        super().__init__(student, class_weights=class_weights)
+        super().__init__(student, average=average, warm_up=warm_up, class_weights=class_weights)
         for name, value in (("agree_power", agree_power), ("disagree_power", disagree_power)):
             if value < 0:
                 raise UserError(f"{name} must be at least 0, got {value:g}")
@@ -140,6 +142,7 @@ class DMT(Method):
 
     def after_update(self, iteration: int) -> None:
         """Where the next iteration begins a round, copies are taken and counting begins anew."""
+        super().after_update(iteration)
         if self.round_of(iteration + 1) == self.round_of(iteration):
             return
         self.by_student.begin_round(self.student, iteration)

@@ -15,18 +15,17 @@ from torch.optim import Optimizer
 
 from recoseg.augment.strong import StrongView
 from recoseg.losses.consistency import mean_inside
-from recoseg.methods.method import MethodParts, require_whole_labels
+from recoseg.methods.method import Method, MethodParts, require_whole_labels
 from recoseg.methods.parts.corrector import Corrector
 from recoseg.methods.parts.ramp import Ramp
 from recoseg.methods.parts.second_networks import without_learning
 from recoseg.methods.parts.student_passes import together
-from recoseg.methods.supervised import Supervised
 from recoseg.models.layers import resize
 from recoseg.models.probe import undisturbed
 from recoseg.types import IGNORE, Batch, PseudoLabels, StepOutput
 
 
-class ECS(Supervised):
+class ECS(Method):
     """supervised + `approval_weight` * approval + correction, and the corrector's loss.
 
     The corrector reads an image and the student's probabilities. On labelled images it learns to say "right"

@@ -15,20 +15,19 @@ from torch.optim import Adam, Optimizer
 from recoseg.augment.strong import StrongView
 from recoseg.errors import UserError
 from recoseg.losses.consistency import mean_inside
-from recoseg.methods.method import MethodParts, require_whole_labels
+from recoseg.methods.method import Method, MethodParts, require_whole_labels
 from recoseg.methods.parts.discriminator import PixelDiscriminator
 from recoseg.methods.parts.flaw_maps import read_flaws, true_flaws
 from recoseg.methods.parts.ramp import Ramp
 from recoseg.methods.parts.second_networks import without_learning
 from recoseg.methods.parts.student_passes import together
-from recoseg.methods.supervised import Supervised
 from recoseg.models.layers import resize
 from recoseg.types import IGNORE, Batch, PseudoLabels, StepOutput
 
 _WIDTHS, _STRIDES = (1, 2, 2, 4, 4, 8, 8), (2, 2, 1, 2, 1, 2, 1)  # widths in those of the first convolution
 
 
-class GCT(Supervised):
+class GCT(Method):
     """For both students supervised + consistency + correction, and the detector's loss.
 
     Consistency, on all images: `consistency_weight` times the mean squared difference between a student's

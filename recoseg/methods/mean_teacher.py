@@ -44,6 +44,7 @@ class MeanTeacher(Method):
     """
 
     needs_unlabelled = True
+    teacher: Teacher
 
     def __init__(
         self,
@@ -138,10 +139,3 @@ class MeanTeacher(Method):
             )
         inside = cells_inside(pseudo.labels != IGNORE, (target.shape[2], target.shape[3]))
         return squared_error(output.logits, target.softmax(1), inside)
-
-    def after_update(self, iteration: int) -> None:
-        self.teacher.update(self.student, iteration)
-
-    @property
-    def evaluation_model(self) -> nn.Module:
-        return self.teacher.network

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +16,7 @@ from recoseg.augment.weak_to_strong import WeakToStrong
 from recoseg.errors import UserError
 from recoseg.losses.cross_entropy import pixel_cross_entropy
 from recoseg.methods.parts.contrast import ContrastTerm
+from recoseg.methods.parts.ema_teacher import Teacher
 from recoseg.types import Batch, ModelOutput, PseudoLabels, StepOutput
 
 
@@ -43,13 +44,27 @@ class Method(nn.Module, ABC):
     needs_unlabelled = False
     trains_second_network = False  # of the student's kind, beside it
     notes: Sequence[str] = ()  # what a person should know before a run, a line each
+    teacher: Teacher | None  # a moving average of the student, which is evaluated in its place
     class_weights: Tensor | None
     ohem_below: float | None = None  # of the supervised loss: see `pixel_cross_entropy`
 
-    def __init__(self, student: nn.Module, *, class_weights: Tensor | None = None) -> None:
-        """`class_weights` (K,): how much a pixel of each class counts in the supervised loss; None: alike."""
+    def __init__(
+        self,
+        student: nn.Module,
+        *,
+        average: float | None = None,
+        warm_up: Literal["mean", "fast"] = "mean",
+        class_weights: Tensor | None = None,
+    ) -> None:
+        """`average`: the decay of a moving average, evaluated as in Mean Teacher; None: the student is.
+
+        `class_weights` (K,): how much a pixel of each class counts in the supervised loss; None: alike.
+        """
         super().__init__()
+        if average is None and warm_up != "mean":
+            raise UserError("method.warm_up has no effect without method.average: leave it out, or give both")
         self.student = student
+        self.teacher = Teacher(student, decay=average, warm_up=warm_up) if average is not None else None
         self.contrast: ContrastTerm | None = None  # on top of any method; what it keeps is saved with it
         self.register_buffer("class_weights", class_weights, persistent=False)  # of the data, not learned
 
@@ -111,6 +126,8 @@ class Method(nn.Module, ABC):
 
     def after_update(self, iteration: int) -> None:
         """Called once the optimiser has moved the student."""
+        if self.teacher is not None:
+            self.teacher.update(self.student, iteration)
 
     def own_optimisers(self) -> dict[str, Optimizer]:
         """Optimisers of networks other than the student, by name; they follow the same schedule."""
@@ -119,7 +136,7 @@ class Method(nn.Module, ABC):
     @property
     def evaluation_model(self) -> nn.Module:
         """The network that is evaluated, saved and used afterwards."""
-        return self.student
+        return self.student if self.teacher is None else self.teacher.network
 
 
 def require_whole_labels(labelled: Batch, method: str) -> None:

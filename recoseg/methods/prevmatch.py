@@ -44,6 +44,8 @@ class PrevMatch(UniMatch):
         pixel_above: float = 0.95,
         threshold: Literal["fixed", "daw"] = "fixed",
         drop: float = 0.5,
+        average: float | None = None,
+        warm_up: Literal["mean", "fast"] = "mean",
         class_weights: Tensor | None = None,
     ) -> None:
         """`iterations` of the whole run: lambda is a matter of them."""
@@ -54,6 +56,8 @@ class PrevMatch(UniMatch):
             pixel_above=pixel_above,
             threshold=threshold,
             drop=drop,
+            average=average,
+            warm_up=warm_up,
             class_weights=class_weights,
         )
         if previous_above is not None and not 0 <= previous_above <= 1:
@@ -120,6 +124,7 @@ class PrevMatch(UniMatch):
         return torch.stack(logits).sum(0)
 
     def after_update(self, iteration: int) -> None:
+        super().after_update(iteration)
         if (iteration + 1) % self.store_every == 0:
             place = iteration // self.store_every % len(self.previous)  # the oldest makes room
             self.previous[place].update(self.student, iteration)  # type: ignore[operator]

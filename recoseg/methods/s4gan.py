@@ -16,16 +16,15 @@ from torch.optim import Adam, Optimizer
 from recoseg.augment.strong import StrongView
 from recoseg.errors import UserError
 from recoseg.losses.cross_entropy import pixel_cross_entropy
-from recoseg.methods.method import MethodParts, require_whole_labels
+from recoseg.methods.method import Method, MethodParts, require_whole_labels
 from recoseg.methods.parts.discriminator import Discriminator, Judgement, class_maps
 from recoseg.methods.parts.ramp import Ramp
 from recoseg.methods.parts.second_networks import untouched, without_learning
-from recoseg.methods.supervised import Supervised
 from recoseg.models.layers import resize
 from recoseg.types import IGNORE, Batch, PseudoLabels, StepOutput
 
 
-class S4GAN(Supervised):
+class S4GAN(Method):
     """supervised + `match_weight` * matching + `self_weight` * self-training, and the discriminator's loss.
 
     Matching: distance between the discriminator's mean features of true and of predicted maps; with several

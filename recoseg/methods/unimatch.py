@@ -76,6 +76,8 @@ class UniMatch(Matching):
         pixel_above: float = 0.95,
         threshold: Literal["fixed", "daw"] = "fixed",
         drop: float = 0.5,
+        average: float | None = None,
+        warm_up: Literal["mean", "fast"] = "mean",
         class_weights: Tensor | None = None,
     ) -> None:
         super().__init__(
@@ -84,6 +86,8 @@ class UniMatch(Matching):
             num_classes,
             pixel_above=pixel_above,
             threshold=threshold,
+            average=average,
+            warm_up=warm_up,
             class_weights=class_weights,
         )
         if not 0 <= drop < 1:

@@ -28,6 +28,7 @@ class UniMatchV2(Matching):
     """
 
     student: SegmentationNetwork
+    teacher: Teacher
 
     def __init__(
         self,
@@ -46,9 +47,9 @@ class UniMatchV2(Matching):
             num_classes,
             pixel_above=pixel_above,
             threshold=threshold,
+            average=decay,
             class_weights=class_weights,
         )
-        self.teacher = Teacher(student, decay=decay)
 
     def step(
         self, labelled: Batch, unlabelled: Batch | None, *, iteration: int, generator: torch.Generator
@@ -74,10 +75,3 @@ class UniMatchV2(Matching):
             on_strong,
             pseudo,
         )
-
-    def after_update(self, iteration: int) -> None:
-        self.teacher.update(self.student, iteration)
-
-    @property
-    def evaluation_model(self) -> nn.Module:
-        return self.teacher.network

@@ -35,6 +35,7 @@ class VAT(Method):
     """
 
     needs_unlabelled = True
+    teacher: Teacher
 
     def __init__(
         self,
@@ -51,12 +52,11 @@ class VAT(Method):
         ramp: int = 0,
         class_weights: Tensor | None = None,
     ) -> None:
-        super().__init__(student, class_weights=class_weights)
+        super().__init__(student, average=decay, warm_up=warm_up, class_weights=class_weights)
         if not 0 <= trust_above <= 1:
             raise UserError(f"trust_above is a probability, got {trust_above:g}")
         self.view, self.radius, self.trust_above = view, radius, trust_above
         self.consistency_weight = consistency_weight
-        self.teacher = Teacher(student, decay=decay, warm_up=warm_up)
         self.pass_both = lookup(PASSES, student_pass, what="student's pass")
         self.ramp = Ramp(supervised_start=supervised_start, ramp=ramp)
 
@@ -109,13 +109,6 @@ class VAT(Method):
             )
         length = self.radius * own_contrast(images, inside)  # (B,)
         return images + length[:, None, None, None] * unit_length(direction * inside[:, None])
-
-    def after_update(self, iteration: int) -> None:
-        self.teacher.update(self.student, iteration)
-
-    @property
-    def evaluation_model(self) -> nn.Module:
-        return self.teacher.network
 
 
 def own_contrast(images: Tensor, inside: Tensor) -> Tensor:
