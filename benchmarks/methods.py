@@ -1,60 +1,68 @@
-"""What a step of each method costs, in time and memory, against a supervised step on the same labelled crops.
+"""Minutes and memory of a run of each method in the profile small, with and without ReCo.
 
-    python benchmarks/methods.py            prints a table
-    python benchmarks/methods.py --write    keeps it where recoseg methods reads it
+    python benchmarks/methods.py CAMVID            prints a table
+    python benchmarks/methods.py CAMVID --write    keeps it where tables and recoseg methods read it
 
-MobileNetV2, 2 labelled and 2 unlabelled crops of 256 x 256, one thread. Every method takes turns with
-Supervised in one process, and processor time is counted; memory is the peak of a process of its own. A second
-row has the contrast on top. On a busy machine ratios of processor time still hold to some per cent.
+CAMVID is the folder that `recoseg prepare camvid` makes. Each row of the grids `methods` and `feature-bank`
+has a process of its own with one thread, one after the other. Steps at the end of the schedule are timed,
+where all parts of a loss take part, and images that are scored; minutes are those of all steps and images of
+a run. Memory is the peak of the process. On a busy machine this means little.
 """
 
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
-from _side_by_side import ratio, side_by_side
-from step import new_trainer, peak_megabytes, quiet_log, steps
 
-from recoseg.methods import METHODS, costs
+from recoseg.experiments.plan.cells import cell_at
+from recoseg.experiments.plan.grids import GRIDS
+from recoseg.experiments.plan.profiles import load_profile
+from recoseg.experiments.running.execute import machine
+from recoseg.experiments.running.timing import probe
+from recoseg.experiments.tables.costs import FILE, Cost, Costs
+from recoseg.files import write_whole
+from recoseg.kept_memory import keep_freed_memory
 
-ROUNDS = 4
+PROFILE, COLUMN = "small", "camvid-20"
 
 
-def new_step(method: str, folder: Path, *, contrast: bool) -> Callable[[], None]:
-    trainer = new_trainer("small", method, folder, contrast=contrast)
-    walk = steps(trainer, quiet_log(trainer))
-    return lambda: next(walk)
-
-
-def measured(method: str, *, contrast: bool) -> dict[str, float]:
-    with tempfile.TemporaryDirectory() as folder:
-        actions = {
-            "supervised": new_step("supervised", Path(folder), contrast=False),
-            "method": new_step(method, Path(folder), contrast=contrast),
-        }
-        seconds = side_by_side(actions, rounds=ROUNDS, clock=time.process_time)
-    memory = peak_megabytes("small", method, contrast=contrast) / peak_megabytes(
-        "small", "supervised", contrast=False
+def in_this_process(row: str, camvid: Path) -> Cost:
+    keep_freed_memory()  # as every command does
+    cell = cell_at(
+        load_profile(PROFILE), COLUMN, row, 0, out=Path(), data={"camvid": str(camvid)}, lists=None
     )
-    return {"time": round(ratio(seconds, "method", "supervised"), 2), "memory": round(memory, 2)}
+    seconds = probe(cell, threads=1).seconds
+    # Not getrusage: its peak is inherited from the process that started this one.
+    lines = Path("/proc/self/status").read_text().splitlines()
+    peak = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+    return Cost(minutes=round(seconds / 60, 1), gigabytes=round(peak * 1024 / 1e9, 2))
+
+
+def measured(row: str, camvid: Path) -> Cost:
+    command = [sys.executable, __file__, str(camvid), "--row", row]
+    return Cost(**json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
 
 
 def main(words: list[str]) -> None:
-    torch.set_num_threads(1)
-    found = {}
-    for name in METHODS:
-        found[name] = measured(name, contrast=False)
-        found[f"reco-{name}"] = measured(name, contrast=True)
-        for row in (name, f"reco-{name}"):
-            print(f"{row:18} time {found[row]['time']:.2f}, memory {found[row]['memory']:.2f}", flush=True)
+    camvid = Path(words[0]).resolve()
+    if "--row" in words:
+        print(json.dumps(asdict(in_this_process(words[-1], camvid))))
+        return
+    rows: dict[str, Cost] = {}
+    for row in dict.fromkeys([*GRIDS["methods"].rows, *GRIDS["feature-bank"].rows]):
+        rows[row] = measured(row, camvid)
+        print(f"{row:20} {rows[row].minutes:5.1f} minutes, {rows[row].gigabytes:.2f} GB", flush=True)
     if "--write" in words:
-        costs.FILE.write_text(json.dumps(found, indent=1) + "\n")
+        write_whole(
+            FILE,
+            json.dumps(asdict(Costs(PROFILE, COLUMN, machine(1, torch.device("cpu")), rows)), indent=1)
+            + "\n",
+        )
 
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ class UsageError(UserError):
 
 _SHORTAGE = (
     "out of memory", "not enough memory", "allocate memory", "bad_alloc", "size calculation overflowed",
-    "start new thread",
+    "start new thread", "unexpected pos",
 )  # fmt: skip
-"""What those say who have no error of their own for it: PyTorch on a CPU, Pillow, threads."""
+"""What those say who have no error of their own: PyTorch on a CPU or when it saves, Pillow, threads."""
 
 
 def is_shortage(error: BaseException) -> bool:

@@ -1,4 +1,4 @@
-"""Put the tables of results/*.jsonl into RESULTS.md and README.md, and draw their charts.
+"""Put the tables of results/*.jsonl into RESULTS.md and README.md, and what runs cost into docs/training.md.
 
     python results/write_pages.py    # after recoseg experiments table NAME --save results/small.jsonl
 
@@ -8,7 +8,7 @@ and one of the scores of each class with <!-- classes NAME -->.
 Rows or columns may follow the name, and then seeds: <!-- table camvid-20 classmix reco-classmix seeds 0 -->.
 A chart with rows of its own has them above it: <!-- chart NAME ROWS -->.
 The table and the chart of simulated clicks, <!-- clicks --> and clicks.svg, are of results/label.jsonl, where
-recoseg label --simulate left its lines.
+recoseg label --simulate left its lines; <!-- costs --> is what benchmarks/methods.py measured.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from io import StringIO
 from pathlib import Path
 
 from recoseg.cli.main import main as recoseg
+from recoseg.experiments.plan.grids import ROWS
+from recoseg.experiments.tables.costs import measured_costs
 from recoseg.files import write_whole
 from recoseg.label.simulated_clicks import as_markdown, draw_trials, read_trials
 
@@ -26,13 +28,14 @@ ROOT = Path(__file__).resolve().parents[1]
 PROFILE = "small"
 RESULTS = ROOT / "results" / f"{PROFILE}.jsonl"
 CLICKS = ROOT / "results" / "label.jsonl"
-PAGES = (ROOT / "RESULTS.md", ROOT / "README.md")
+PAGES = (ROOT / "RESULTS.md", ROOT / "README.md", ROOT / "docs" / "training.md")
 CHARTS = ROOT / "docs" / "results"
 PLACE = re.compile(
     r"(<!-- (?P<kind>table|wide|beside|classes) (?P<words>[^>]+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL
 )
 
 PLACE_OF_CLICKS = re.compile(r"(<!-- clicks -->\n).*?(<!-- end -->)", re.DOTALL)
+PLACE_OF_COSTS = re.compile(r"(<!-- costs -->\n).*?(<!-- end -->)", re.DOTALL)
 CHART = re.compile(
     r"(?:<!-- chart (?P<words>[^>]+) -->\n)?"
     r"!\[[^]]*\]\(docs/results/(?P<grid>[a-z0-9-]+?)(?P<curves>-curves)?\.svg\)"
@@ -62,7 +65,25 @@ def filled(page: str) -> str:
 
     clicks = as_markdown(read_trials(CLICKS))
     page = PLACE_OF_CLICKS.sub(lambda place: f"{place[1]}\n{clicks}\n\n{place[2]}", page)
+    page = PLACE_OF_COSTS.sub(lambda place: f"{place[1]}\n{costs()}\n\n{place[2]}", page)
     return PLACE.sub(written, page)
+
+
+def costs() -> str:
+    """Minutes and memory of a run of each method, in runs of Supervised too, without and with ReCo."""
+    rows = measured_costs().rows
+    unit = rows["supervised"]
+    lines = [
+        "| method | minutes | GB | time | memory | + ReCo: time | memory |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for row in (row for row in rows if not ROWS[row].contrast):
+        alone = rows[row]
+        figures = [f"{alone.minutes:.1f}", f"{alone.gigabytes:.1f}"]
+        for cost in (alone, rows[f"reco-{row}"]):
+            figures += [f"{cost.minutes / unit.minutes:.1f}", f"{cost.gigabytes / unit.gigabytes:.1f}"]
+        lines.append(f"| {ROWS[row].title} | {' | '.join(figures)} |")
+    return "\n".join(lines)
 
 
 def draw(page: str) -> None:

@@ -1,4 +1,4 @@
-"""RESULTS.md and README.md say what the committed results are."""
+"""RESULTS.md, README.md and docs/training.md say what the committed results are."""
 
 from __future__ import annotations
 
@@ -27,6 +27,15 @@ def test_the_tables_of_a_page_are_those_of_the_results(pages, name) -> None:
     page = (ROOT / name).read_text(encoding="utf-8")
     assert pages.PLACE.search(page)
     assert pages.filled(page) == page
+
+
+def test_the_costs_of_methods_are_those_that_were_measured(pages) -> None:
+    page = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+    assert pages.PLACE_OF_COSTS.search(page)
+    assert pages.filled(page) == page
+    stale = page.replace("| Supervised | ", "| Supervised | 9", 1)
+    assert stale != page
+    assert pages.filled(stale) == page
 
 
 def test_every_chart_of_the_pages_is_there_and_holds_no_image() -> None:

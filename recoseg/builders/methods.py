@@ -135,6 +135,10 @@ def _method_from_factory(factory: str, student: nn.Module, parts: MethodParts) -
     return method
 
 
+_COPIES_OF_BANK = 3
+"""The bank itself, the state that holds it, and what that was copied from when it grew."""
+
+
 def build_contrast(
     section: ContrastSettings | None, num_classes: int, *, parts_per_step: int = 1
 ) -> ContrastTerm | None:
@@ -149,11 +153,11 @@ def build_contrast(
     of_bank = {**keywords(bank), "warm_up": (bank.warm_up or 0) * parts_per_step}
     above = of_bank.pop("above", 0.0)
     needed, there = 4 * num_classes * bank.size * channels, machine_bytes()
-    if needed > there:
+    if _COPIES_OF_BANK * needed > there:
         raise UserError(
             f"contrast.bank.size: {bank.size:,} features of each of {num_classes} classes take "
-            f"{needed / 1e9:,.1f} GB, and this machine has {there / 1e9:,.1f}; take fewer, or fewer channels "
-            "(contrast.feature_channels)"
+            f"{needed / 1e9:,.1f} GB, {_COPIES_OF_BANK} times that while a state is saved, and this machine "
+            f"has {there / 1e9:,.1f}; take fewer, or fewer channels (contrast.feature_channels)"
         )
     contrast = RegionalContrast(**settings, bank=FeatureBank(num_classes, channels, **of_bank))
     return ContrastTerm(contrast=contrast, bank_fill=bank.name, bank_above=above, **own)

@@ -88,6 +88,7 @@ def build_batches(
     """The images of every step. Training has no way to labels but `visible`."""
     train = config.train
     require_room(config, needs_unlabelled=method.needs_unlabelled)
+    method.require_fitting(sparse=crop.sparse, crop=crop.size)
     keys = [key for key in split.labelled if key not in set(held_back)]
     labelled = Crops(visible, keys, crop=crop, seed=train.seed, labelled=True)
     shared: dict[str, Any] = {

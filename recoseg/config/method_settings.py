@@ -36,7 +36,7 @@ class SupervisedMethod:
 
 @dataclass(frozen=True, kw_only=True)
 class MeanTeacherMethod:
-    """A moving average of the network labels the unlabelled images; with a mix: CutOut, CutMix, ClassMix."""
+    """Mean Teacher (Tarvainen and Valpola, 2017): a moving average labels; also CutOut, CutMix, ClassMix."""
 
     name: Literal["mean_teacher"] = "mean_teacher"
     mix: Literal["none", "cutout", "cutmix", "classmix"] = setting(
@@ -100,7 +100,7 @@ DROP = "probability that a channel of the encoder's output is left out in the vi
 
 @dataclass(frozen=True, kw_only=True)
 class FixMatchMethod:
-    """FixMatch (2020): confident labels of the weak view of an image train a strong view of it."""
+    """FixMatch (Sohn et al., 2020): confident labels of a weak view of an image train a strong one."""
 
     name: Literal["fixmatch"] = "fixmatch"
     pixel_above: float = setting(0.95, PIXEL_ABOVE, at_least=0, at_most=1)
@@ -112,7 +112,7 @@ class FixMatchMethod:
 
 @dataclass(frozen=True, kw_only=True)
 class UniMatchMethod:
-    """UniMatch (2023): FixMatch with two strong views, and one of disturbed features."""
+    """UniMatch (Yang et al., 2023): FixMatch with two strong views, and one of disturbed features."""
 
     name: Literal["unimatch"] = "unimatch"
     pixel_above: float = setting(0.95, PIXEL_ABOVE, at_least=0, at_most=1)
@@ -125,7 +125,7 @@ class UniMatchMethod:
 
 @dataclass(frozen=True, kw_only=True)
 class UniMatchV2Method:
-    """UniMatch V2 (2024): a moving average labels; two strong views see complementary channels."""
+    """UniMatch V2 (Yang et al., 2024): a moving average labels; strong views see complementary channels."""
 
     name: Literal["unimatch_v2"] = "unimatch_v2"
     pixel_above: float = setting(0.95, PIXEL_ABOVE, at_least=0, at_most=1)
@@ -141,7 +141,7 @@ class UniMatchV2Method:
 
 @dataclass(frozen=True, kw_only=True)
 class PrevMatchMethod:
-    """PrevMatch (2024): UniMatch, in which earlier states of the network give labels too."""
+    """PrevMatch (Shin et al., 2024): UniMatch, in which earlier states of the network give labels too."""
 
     name: Literal["prevmatch"] = "prevmatch"
     pixel_above: float = setting(0.95, PIXEL_ABOVE, at_least=0, at_most=1)

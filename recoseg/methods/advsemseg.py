@@ -69,7 +69,17 @@ class AdvSemSeg(Method):
 
     @classmethod
     def build(cls, student: nn.Module, parts: MethodParts, **settings: Any) -> AdvSemSeg:
+        start = settings.get("self_start", 0)
+        if start >= parts.iterations:
+            raise UserError(
+                f"method.self_start: self-training would begin after {start} of {parts.iterations} "
+                "iterations, never: lower it, or set method.self_weight to 0 and leave it out"
+            )
         return cls(student, parts.strong_view("none"), parts.num_classes, **settings)
+
+    def require_fitting(self, *, sparse: bool, crop: tuple[int, int]) -> None:
+        require_whole_labels("advsemseg", sparse=sparse)
+        self.discriminator.require_size(crop)
 
     def own_optimisers(self) -> dict[str, Optimizer]:
         return {"discriminator": self.optimiser}
@@ -77,7 +87,7 @@ class AdvSemSeg(Method):
     def step(
         self, labelled: Batch, unlabelled: Batch | None, *, iteration: int, generator: torch.Generator
     ) -> StepOutput:
-        require_whole_labels(labelled, "advsemseg")
+        require_whole_labels("advsemseg", sparse=labelled.sparse)
         assert unlabelled is not None  # from the first iteration on
         unlabelled = self.view.of_batch(unlabelled, generator)
         both = together(self.student, labelled.images, unlabelled.images)

@@ -68,6 +68,9 @@ class ECS(Method):
         corrector = Corrector(network, parts.num_classes)
         return cls(student, parts.strong_view("none"), corrector, parts.optimiser, **settings)
 
+    def require_fitting(self, *, sparse: bool, crop: tuple[int, int]) -> None:
+        require_whole_labels("ecs", sparse=sparse)
+
     def uses_unlabelled(self, iteration: int) -> bool:
         return self.start.has_begun(iteration)
 
@@ -77,7 +80,7 @@ class ECS(Method):
     def step(
         self, labelled: Batch, unlabelled: Batch | None, *, iteration: int, generator: torch.Generator
     ) -> StepOutput:
-        require_whole_labels(labelled, "ecs")
+        require_whole_labels("ecs", sparse=labelled.sparse)
         if unlabelled is None:
             output = self.supervised_step(labelled)
             ((on_labelled, _),) = output.pixels

@@ -103,13 +103,17 @@ class GCT(Method):
         view = parts.strong_view("none")
         return cls(student, second, view, parts.num_classes, parts.optimiser, **settings)
 
+    def require_fitting(self, *, sparse: bool, crop: tuple[int, int]) -> None:
+        require_whole_labels("gct", sparse=sparse)
+        self.detector.require_size(crop)
+
     def own_optimisers(self) -> dict[str, Optimizer]:
         return self.optimisers
 
     def step(
         self, labelled: Batch, unlabelled: Batch | None, *, iteration: int, generator: torch.Generator
     ) -> StepOutput:
-        require_whole_labels(labelled, "gct")
+        require_whole_labels("gct", sparse=labelled.sparse)
         assert unlabelled is not None  # from the first iteration on
         unlabelled = self.view.of_batch(unlabelled, generator)
         students = (self.student, self.second)

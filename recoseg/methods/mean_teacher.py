@@ -103,6 +103,10 @@ class MeanTeacher(Method):
             view = view.in_place()
         return cls(student, view, alignment=Alignment(parts.num_classes) if align else None, **settings)
 
+    def require_fitting(self, *, sparse: bool, crop: tuple[int, int]) -> None:
+        if self.alignment is not None:
+            self.alignment.require_whole_labels(sparse=sparse)
+
     @property
     def least_unlabelled(self) -> int:
         return self.view.least_images

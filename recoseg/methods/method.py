@@ -115,6 +115,9 @@ class Method(nn.Module, ABC):
         labels = PseudoLabels.of_batch(labelled)
         return StepOutput(loss=loss, parts={"supervised": loss.detach()}, pixels=[(output, labels)])
 
+    def require_fitting(self, *, sparse: bool, crop: tuple[int, int]) -> None:
+        """Refuse labels, single pixels or not, and sizes of crops that it cannot learn from, before a run."""
+
     @property
     def least_unlabelled(self) -> int:
         """How many unlabelled images a process needs at once, if it needs any."""
@@ -139,9 +142,9 @@ class Method(nn.Module, ABC):
         return self.student if self.teacher is None else self.teacher.network
 
 
-def require_whole_labels(labelled: Batch, method: str) -> None:
+def require_whole_labels(method: str, *, sparse: bool) -> None:
     """For a method that looks at whole masks: refuse images of which single pixels are labelled."""
-    if labelled.sparse:
+    if sparse:
         raise UserError(
             f"{method} needs fully labelled images, and this split has single labelled pixels: "
             "take mean_teacher, or a split of whole images"

@@ -66,6 +66,11 @@ class PrevMatch(UniMatch):
         for name, value in counts.items():
             if value < 1:
                 raise UserError(f"{name} must be at least 1, got {value}")
+        if store_every >= max(2, iterations):
+            raise UserError(
+                f"store_every: with {store_every} iterations no network is stored in {iterations}, and "
+                "prevmatch would be unimatch: lower it"
+            )
         self.iterations, self.store_every = iterations, store_every
         self.most_at_once, self.previous_above = most_at_once, previous_above
         # A moving average without memory is a copy, which stays in eval mode and learns nothing.

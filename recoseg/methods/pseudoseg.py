@@ -180,8 +180,7 @@ def sharpened_mean(first: Tensor, second: Tensor, inside: Tensor | None, *, temp
     mean_square = (squares * shown).sum((1, 2)) / shown.sum((1, 2)).clamp(min=1)
     scale = mean_square.clamp(min=1e-12).rsqrt()[:, None, None, None]
     mean = ((first * scale).softmax(1) + (second * scale).softmax(1)) / 2
-    sharp = mean.pow(1 / temperature)
-    return sharp / sharp.sum(1, keepdim=True)
+    return (mean.log() / temperature).softmax(1)  # its power, which would be 0 for all at a low temperature
 
 
 def _boxes(images: Tensor, share: float, generator: torch.Generator) -> Tensor:

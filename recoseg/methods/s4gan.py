@@ -69,6 +69,10 @@ class S4GAN(Method):
     def build(cls, student: nn.Module, parts: MethodParts, **settings: Any) -> S4GAN:
         return cls(student, parts.strong_view("none"), parts.num_classes, **settings)
 
+    def require_fitting(self, *, sparse: bool, crop: tuple[int, int]) -> None:
+        require_whole_labels("s4gan", sparse=sparse)
+        self.discriminator.require_size(crop)
+
     def uses_unlabelled(self, iteration: int) -> bool:
         return self.ramp.has_begun(iteration)
 
@@ -83,7 +87,7 @@ class S4GAN(Method):
     def step(
         self, labelled: Batch, unlabelled: Batch | None, *, iteration: int, generator: torch.Generator
     ) -> StepOutput:
-        require_whole_labels(labelled, "s4gan")
+        require_whole_labels("s4gan", sparse=labelled.sparse)
         output = self.supervised_step(labelled)
         if unlabelled is None:
             return replace(output, loss=output.loss + untouched(self.discriminator))

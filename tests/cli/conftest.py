@@ -489,8 +489,15 @@ def small_deeplab(small) -> list[str]:
 
 @pytest.fixture
 def light_detector(monkeypatch) -> None:
-    """GCT with a flaw detector that takes a hundredth of the time."""
-    monkeypatch.setattr("recoseg.methods.gct._WIDTHS", (8,) * 7)
+    """GCT with a flaw detector of a 32nd of the channels."""
+    from recoseg.methods import gct
+
+    whole = gct.PixelDiscriminator
+
+    def light(*parts: Any, widths: list[int], **settings: Any) -> Any:
+        return whole(*parts, widths=[width // 32 for width in widths], **settings)
+
+    monkeypatch.setattr(gct, "PixelDiscriminator", light)
 
 
 @pytest.fixture

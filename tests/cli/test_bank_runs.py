@@ -52,9 +52,15 @@ def test_a_bank_that_cannot_serve_is_refused_in_one_line(recoseg, tmp_path, smal
     assert not (tmp_path / "run" / "metrics.jsonl").exists()
 
 
-def test_a_bank_larger_than_memory_is_refused_in_one_line(recoseg, small, monkeypatch) -> None:
-    monkeypatch.setattr(methods, "machine_bytes", lambda: 10**6)
+def test_a_bank_that_memory_holds_no_three_times_is_refused_in_one_line(
+    recoseg, tmp_path, small, monkeypatch
+) -> None:
+    """16 classes of 1,000 features of 256 channels are 16.4 MB; while a state is saved, there are three."""
+    monkeypatch.setattr(methods, "machine_bytes", lambda: 49 * 10**6)
     outcome = recoseg("train", "--out", "run", *small, "--contrast.bank.size=1000")
     assert (outcome.code in (1, 2), outcome.err.count("\n")) == (True, 1)
     assert "contrast.bank.size: 1,000 features of each of" in outcome.err
-    assert "and this machine has 0.0" in outcome.err
+    assert "3 times that while a state is saved, and this machine has 0.0" in outcome.err
+    assert not (tmp_path / "run").exists()
+    monkeypatch.setattr(methods, "machine_bytes", lambda: 50 * 10**6)
+    assert recoseg("train", "--out", "run", *small, "--contrast.bank.size=1000").code == 0

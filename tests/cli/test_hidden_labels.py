@@ -102,9 +102,11 @@ def test_poison_in_a_visible_mask_does_change_the_run(data, poisoned, train) -> 
 
 CONTRAST = ["--contrast.num-queries=8", "--contrast.num-keys=16", "--contrast.feature-channels=8"]
 SEMI_SUPERVISED = {
+    "classmix": ["--method=mean_teacher", "--method.trust-above=0", "--contrast.trust-above=0"],
     "soft": ["--method=mean_teacher", "--method.mix=none", "--method.consistency=probabilities"],
     "vat": ["--method=vat", "--method.trust-above=0"],
     "cct": ["--method=cct"],
+    "s4gan": ["--method=s4gan", "--method.self-above=0", "--contrast.trust-above=0"],
     **{
         name: [f"--method={name}", "--method.pixel_above=0.4", DIVIDED]
         for name in ("fixmatch", "unimatch", "unimatch_v2", "prevmatch")

@@ -100,11 +100,49 @@ def test_every_method_trains_where_heads_learn_faster_than_the_encoder(
 
 
 @pytest.mark.parametrize("method", ["s4gan", "advsemseg", "gct", "ecs"])
-def test_a_method_that_needs_whole_labels_says_so(recoseg, small_deeplab, method) -> None:
+def test_a_method_that_needs_whole_labels_says_so(recoseg, tmp_path, small_deeplab, method) -> None:
     settings = [word for word in small_deeplab if not word.startswith("--split.")]
     outcome = recoseg("train", "--out", "run", *settings, f"--method={method}", "--split.pixels=1")
     assert (outcome.code in (1, 2), outcome.err.count("\n")) == (True, 1)
     assert f"{method} needs fully labelled images" in outcome.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_aligned_labels_of_single_pixels_are_refused_before_a_run_begins(recoseg, tmp_path, small) -> None:
+    settings = [word for word in small if not word.startswith("--split.")]
+    words = ["--method=mean_teacher", "--method.align=true", "--split.pixels=1"]
+    outcome = recoseg("train", "--out", "run", *settings, *words)
+    assert (outcome.code, outcome.err.count("\n")) == (1, 1)
+    assert "method.align needs fully labelled images" in outcome.err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(("method", "crop", "least"), [("advsemseg", 31, 32), ("gct", 91, 92)])
+def test_crops_that_a_discriminator_cannot_see_are_refused_before_a_run_begins(
+    recoseg, tmp_path, small_deeplab, method, crop, least
+) -> None:
+    words = [f"--method={method}", f"--augment.crop={crop}"]
+    outcome = recoseg("train", "--out", "run", *small_deeplab, *words)
+    assert (outcome.code, outcome.err.count("\n")) == (1, 1)
+    assert f"{method} needs images of at least {least}x{least} pixels, got {crop}x{crop}" in outcome.err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--method=prevmatch", "--method.store_every=5"], "prevmatch would be unimatch"),
+        (
+            ["--method=advsemseg", "--method.self_start=5"],
+            "self-training would begin after 5 of 5 iterations",
+        ),
+    ],
+)
+def test_a_part_that_would_never_begin_is_refused(recoseg, tmp_path, small_deeplab, words, says) -> None:
+    outcome = recoseg("train", "--out", "run", *small_deeplab, *words, "--train.iterations=5")
+    assert (outcome.code, outcome.err.count("\n")) == (1, 1)
+    assert says in outcome.err
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("names", [["background", "leaf", "stem"], ["soil", "leaf", "stem"]])

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from recoseg import RegionalContrast
 from recoseg.augment.mix import MIXES, no_mix
@@ -35,6 +36,7 @@ from recoseg.methods.unimatch_v2 import UniMatchV2
 from recoseg.methods.vat import VAT
 from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
 from recoseg.models.encoders import ENCODERS
+from recoseg.types import IGNORE, Batch
 
 STEPS = 30
 
@@ -50,6 +52,7 @@ def second_of(student: nn.Module) -> nn.Module:
     """Like the student, of other first weights, without features."""
     second = copy.deepcopy(student)
     second.representation = None
+    torch.manual_seed(1)  # with that of the student, 0, both would be one
     for module in second.modules():
         if isinstance(module, nn.Conv2d):
             module.reset_parameters()
@@ -57,9 +60,8 @@ def second_of(student: nn.Module) -> nn.Module:
 
 
 def gct_of(student: nn.Module) -> GCT:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("recoseg.methods.gct._WIDTHS", (8,) * 7)  # a detector that takes less time
-        return GCT(student, second_of(student), StrongView(mix=no_mix), 2, new_sgd, ramp=10)
+    view = StrongView(mix=no_mix)
+    return GCT(student, second_of(student), view, 2, new_sgd, ramp=10, detector_width=2)
 
 
 def corrector() -> Corrector:
@@ -103,9 +105,12 @@ CASES: dict[str, tuple[str, Callable[..., Method]]] = {
         for threshold in ("fixed", "daw")
     },
     "unimatch": ("unimatch", lambda student: UniMatch(student, WeakToStrong(), 2)),
-    "unimatch_v2": ("unimatch_v2", lambda student: UniMatchV2(student, WeakToStrong(), 2, decay=0.9)),
+    "unimatch_v2": (
+        "unimatch_v2",
+        lambda student: UniMatchV2(student, WeakToStrong(), 2, pixel_above=0.9, decay=0.9),
+    ),
     "prevmatch": ("prevmatch", lambda student: PrevMatch(student, WeakToStrong(), 2, STEPS, store_every=2)),
-    "s4gan": ("s4gan", lambda student: S4GAN(student, StrongView(mix=no_mix), 2)),
+    "s4gan": ("s4gan", lambda student: S4GAN(student, StrongView(mix=no_mix), 2, self_above=0.4)),
     "advsemseg": ("advsemseg", lambda student: AdvSemSeg(student, StrongView(mix=no_mix), 2)),
     "gct": ("gct", lambda student: gct_of(student)),
     "ecs": ("ecs", lambda student: ecs(student)),
@@ -131,6 +136,15 @@ CASES: dict[str, tuple[str, Callable[..., Method]]] = {
 }  # fmt: skip
 
 
+def from_unlabelled(method: Method, labelled: Batch, unlabelled: Batch) -> Tensor:
+    """The student's gradient in the last step, where no label is known; all but `unlabelled` is fixed."""
+    method.zero_grad()
+    hidden = replace(labelled, labels=torch.full_like(labelled.labels, IGNORE))
+    drawn = torch.Generator().manual_seed(0)
+    method(hidden, unlabelled, iteration=STEPS - 1, generator=drawn).loss.backward()
+    return torch.cat([p.grad.flatten() for p in method.student.parameters() if p.grad is not None])
+
+
 def test_every_method_is_tried_here() -> None:
     assert {name for name, _ in CASES.values()} == METHODS.keys()
 
@@ -149,7 +163,8 @@ def test_the_method_learns_two_classes(tiny_network, toy_batch, case: str, with_
     side = SIDES.get(case, 32)
     size = (side, side)
 
-    losses = []
+    losses: list[float] = []
+    above_0: set[str] = set()  # parts, in some step
     for iteration in range(STEPS):
         generator = torch.Generator().manual_seed(iteration)
         labelled, unlabelled = toy_batch(size=size, seed=iteration % 4), None
@@ -164,8 +179,17 @@ def test_the_method_learns_two_classes(tiny_network, toy_batch, case: str, with_
             optimiser.step()
         method.after_update(iteration)
         losses.append(output.parts["supervised"].item())
+        above_0 |= {name for name, part in output.parts.items() if part > 0}
 
     assert sum(losses[-5:]) < 0.3 * sum(losses[:5])
+    assert above_0 == output.parts.keys()
+    assert ("contrast" in above_0) == with_contrast
+    if method.needs_unlabelled:
+        method.eval()  # BatchNorm would show labelled images what the others are like
+        batches = [toy_batch(size=size, seed=seed, visible=False) for seed in (2000, 3000)]
+        first, second = (from_unlabelled(method, labelled, batch) for batch in batches)
+        assert first.isfinite().all()
+        assert not torch.equal(first, second)
     model, unseen = method.evaluation_model.eval(), toy_batch(8, seed=5000)
     with torch.no_grad():
         logits = torch.nn.functional.interpolate(model(unseen.images).logits, (32, 32), mode="bilinear")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,15 @@ class UndrawnVAT(VAT):
         return images * 0.9
 
 
+def every_other_channel(maps: Sequence[Tensor], generator: torch.Generator) -> list[Tensor]:
+    """Undrawn complementary channels: the first view of each image has the even ones, the second the odd."""
+    found = []
+    for first, second in (one.chunk(2) for one in maps):
+        even = 2.0 * (torch.arange(first.shape[1]) % 2 == 0)[:, None, None]
+        found.append(torch.cat([first * even, second * (2 - even)]))
+    return found
+
+
 NOTHING_DRAWN = {
     "num_dropout": 0, "num_feature_drop": 0, "num_feature_noise": 0, "num_guided_cutout": 0, "num_vat": 0,
 }  # fmt: skip
@@ -109,9 +119,7 @@ def sgd(network: nn.Module) -> torch.optim.Optimizer:
 
 
 def gct_of(student: nn.Module) -> GCT:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("recoseg.methods.gct._WIDTHS", (8,) * 7)  # a detector that takes less time
-        method = GCT(student, PlainNetwork(), SameView(), 2, sgd)
+    method = GCT(student, PlainNetwork(), SameView(), 2, sgd, detector_width=2)
     method.detector.eval()  # its BatchNorm would see the images of its own process
     return method
 
@@ -152,7 +160,7 @@ def build(name: str) -> Method:
         "fixmatch": FixMatch(student, plain, 2, pixel_above=0.5),
         "daw": FixMatch(student, plain, 2, threshold="daw"),
         "unimatch": UniMatch(student, plain, 2, pixel_above=0.5, drop=0),
-        "unimatch_v2": UniMatchV2(student, plain, 2, pixel_above=0.5),
+        "unimatch_v2": UniMatchV2(student, plain, 2, pixel_above=0.7),
         "prevmatch": PrevMatch(
             student, plain, 2, 4, store_every=1, pixel_above=0.5, previous_above=0.5, drop=0
         ),
@@ -185,7 +193,9 @@ def gradients(name: str, processes: slice, *, parallel: bool) -> list[dict[str, 
         torch.manual_seed(iteration)
         others = unlabelled if method.uses_unlabelled(iteration) else None
         method.zero_grad()
-        step(labelled, others, iteration=iteration, generator=torch.Generator()).loss.backward()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("recoseg.methods.unimatch_v2.complementary_channels", every_other_channel)
+            step(labelled, others, iteration=iteration, generator=torch.Generator()).loss.backward()
         learning = {name: p for name, p in method.named_parameters() if p.requires_grad}
         found.append({name: p.grad.clone() for name, p in learning.items()})
     return found
@@ -221,7 +231,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 
 EQUAL = [
     "supervised", "mean_teacher", "soft_mean_teacher", "aligned_mean_teacher", "vat", "cct", "fixmatch",
-    "daw", "unimatch", "prevmatch", "advsemseg", "gct", "ecs", "pseudoseg", "dmt",
+    "daw", "unimatch", "unimatch_v2", "prevmatch", "advsemseg", "gct", "ecs", "pseudoseg", "dmt",
 ]  # fmt: skip
 
 
@@ -241,14 +251,6 @@ def test_a_threshold_is_fitted_to_the_joined_batch(found: list[dict[str, Any]]) 
     assert expected["means"][0] != expected["means"][1]
     for process in found:
         torch.testing.assert_close(process["threshold"], expected)
-
-
-def test_complementary_channels_are_each_processes_own_and_gradients_the_same_in_both(
-    found: list[dict[str, Any]],
-) -> None:
-    first, second = (process["unimatch_v2"] for process in found)
-    for mine, other in zip(first, second, strict=True):
-        assert all(gradient.any() and torch.equal(gradient, other[name]) for name, gradient in mine.items())
 
 
 def test_s4gan_has_a_gradient_for_every_parameter_in_every_step_and_the_same_in_both(

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
+import torch.nn.functional as F
+from torch import Tensor
 
+from recoseg.augment.colour import GaussianBlur
 from recoseg.augment.weak_to_strong import WeakToStrong
 from recoseg.errors import UserError
 from recoseg.methods.prevmatch import PrevMatch
 from recoseg.methods.unimatch import UniMatch
+from recoseg.types import IGNORE
+
+PIXEL_ABOVE, PREVIOUS_ABOVE = 0.7, 0.6
 
 
 def build(student, *, iterations: int = 80, store_every: int = 10, **settings) -> PrevMatch:
@@ -59,6 +66,96 @@ def test_labels_of_earlier_networks_have_a_threshold_and_classes_of_their_own(
     output = method(toy_batch(), toy_batch(visible=False), iteration=10, generator=generator)
     assert output.parts["previous"].item() == pytest.approx(cost, rel=1e-4)
     assert output.parts["strong"].item() == pytest.approx(-math.log(0.97), rel=1e-4)
+
+
+def without_the_first_channel(maps, generator, *, drop):
+    return [torch.cat([torch.zeros_like(one[:, :1]), one[:, 1:]], 1) for one in maps]
+
+
+def slow_match(answers, labels, confidence, above) -> Tensor:
+    """Cross-entropy of sure pixels over the number of shown ones, pixel by pixel; IGNORE is not shown."""
+    total, shown = torch.zeros(()), 0
+    for image in range(len(labels)):
+        for row in range(labels.shape[1]):
+            for column in range(labels.shape[2]):
+                label = labels[image, row, column].item()
+                shown += label != IGNORE
+                if label != IGNORE and confidence[image, row, column] >= above:
+                    total = total - answers[image, :, row, column].log_softmax(0)[label]
+    return total / shown
+
+
+def slow_loss(student, earlier, labelled, unlabelled, strong, weight: float) -> Tensor:
+    """A whole step for B images: two strong views and the disturbed one, with two kinds of labels."""
+
+    def answers(of: Tensor) -> Tensor:
+        return F.interpolate(of, labelled.labels.shape[1:], mode="bilinear")
+
+    count = len(unlabelled)
+    encoded = student.encode(unlabelled.images)
+    disturbed = answers(
+        student.decode(encoded.with_maps(without_the_first_channel(encoded.maps, None, drop=0))).logits
+    )
+    on_strong = answers(student(strong.images).logits)
+    certain = torch.ones(labelled.labels.shape)
+    supervised = slow_match(answers(student(labelled.images).logits), labelled.labels, certain, 0)
+
+    matched = []
+    for labeller, above in ((student, PIXEL_ABOVE), (earlier, PREVIOUS_ABOVE)):
+        with torch.no_grad():
+            confidence, own = answers(labeller(unlabelled.images).logits).softmax(1).max(1)
+        own = own.where(unlabelled.inside, IGNORE)
+        views = []
+        for view in range(2):
+            labels, sure = own.clone(), confidence.clone()
+            for image in range(count):
+                pasted, other = strong.pasted[view * count + image], (image + 1) % count
+                labels[image][pasted] = own[other][pasted]
+                sure[image][pasted] = confidence[other][pasted]
+            views.append(slow_match(on_strong[view * count :][:count], labels, sure, above))
+        matched.append(views[0] / 4 + views[1] / 4 + slow_match(disturbed, own, confidence, above) / 2)
+    return (supervised + matched[0] + weight * matched[1]) / (2 + weight)
+
+
+@pytest.mark.parametrize("stored", [1, 2])
+def test_a_step_is_that_of_a_slow_one(tiny_network, toy_batch, generator, monkeypatch, stored) -> None:
+    """One earlier network labels, of one or two that are stored: it is one of their losses."""
+    monkeypatch.setattr("recoseg.methods.unimatch.without_channels", without_the_first_channel)
+    views = WeakToStrong(flip=0, colours=[GaussianBlur(probability=1)], cutmix=1)
+    seen, paste = [], views.strong
+    monkeypatch.setattr(views, "strong", lambda *some, **more: seen.append(paste(*some, **more)) or seen[-1])
+    method = PrevMatch(
+        tiny_network(norm=False),
+        views,
+        2,
+        80,
+        store_every=10,
+        most_at_once=1,
+        pixel_above=PIXEL_ABOVE,
+        previous_above=PREVIOUS_ABOVE,
+    )
+    for network in (method.student, *(one.network for one in method.previous)):
+        torch.nn.init.normal_(network.classifier.weight, generator=generator)
+    size = (8, 8)
+    labelled = toy_batch(size=size)
+    labelled.labels[0, :3] = IGNORE
+    inside = torch.ones(3, *size, dtype=torch.bool)
+    inside[1, :, 6:] = False
+    unlabelled = replace(toy_batch(3, size=size, seed=1, visible=False), inside=inside)
+
+    output = method(labelled, unlabelled, iteration=10 * stored, generator=generator)
+    parameters = list(method.student.parameters())
+    found = [output.loss, *torch.autograd.grad(output.loss, parameters)]
+    (strong,) = seen
+    assert 0 < strong.pasted.float().mean() < 1
+    expected = []
+    for earlier in list(method.previous)[:stored]:
+        loss = slow_loss(method.student, earlier.network, labelled, unlabelled, strong, weight=0.25 * stored)
+        expected.append([loss, *torch.autograd.grad(loss, parameters)])
+    if stored == 2:
+        assert expected[0][0].item() != pytest.approx(expected[1][0].item(), rel=0.01)
+    closest = min(expected, key=lambda one: abs((one[0] - found[0]).item()))
+    torch.testing.assert_close(found, closest)
 
 
 def test_networks_are_stored_at_fixed_intervals_and_the_oldest_makes_room(tiny_network) -> None:

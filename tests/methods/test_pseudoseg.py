@@ -35,6 +35,16 @@ def test_the_target_of_two_answers_is_their_sharpened_mean() -> None:
     assert unsharpened.flatten().tolist() == pytest.approx([0.690, 0.310], abs=1e-3)
 
 
+def test_a_low_temperature_leaves_the_likeliest_class_alone() -> None:
+    """Of 16 classes, of which none has more than a tenth: the power of 100 of each is 0 as a float."""
+    first = torch.zeros(1, 16, 1, 1)
+    first[0, 3] = 0.1
+    target = sharpened_mean(first, torch.zeros_like(first), None, temperature=0.01)
+    assert target.sum().item() == pytest.approx(1)
+    assert target.argmax(1).item() == 3
+    assert target[0, 3].item() > 0.99
+
+
 def test_the_scale_of_the_logits_is_that_of_the_image_without_its_padding() -> None:
     first = torch.tensor([[[[2.0, 9.0]], [[0.0, 0.0]]]])  # (1, 2, 1, 2)
     inside = torch.tensor([[[True, False]]])

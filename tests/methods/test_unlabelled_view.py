@@ -40,7 +40,7 @@ class Approving(nn.Module):
 METHODS: dict[str, Callable[[Callable[[], nn.Module]], Method]] = {
     "s4gan": lambda new: S4GAN(new(), FLIPPED, 2),
     "advsemseg": lambda new: AdvSemSeg(new(), FLIPPED, 2),
-    "gct": lambda new: GCT(new(), new(), FLIPPED, 2, sgd),
+    "gct": lambda new: GCT(new(), new(), FLIPPED, 2, sgd, detector_width=2),
     "ecs": lambda new: ECS(new(), FLIPPED, Approving(), sgd),  # type: ignore[arg-type]
     "cct": lambda new: CCT(new(), FLIPPED, 2, None, sgd),
 }
@@ -48,9 +48,8 @@ METHODS: dict[str, Callable[[Callable[[], nn.Module]], Method]] = {
 
 @pytest.mark.parametrize("name", METHODS)
 def test_the_student_sees_unlabelled_images_through_the_view(
-    name, tiny_network, toy_batch, generator, monkeypatch
+    name, tiny_network, toy_batch, generator
 ) -> None:
-    monkeypatch.setattr("recoseg.methods.gct._WIDTHS", (8,) * 7)
     method, seen = METHODS[name](tiny_network), []
     method.student.register_forward_pre_hook(lambda _, images: seen.append(images[0]))
     labelled, unlabelled = toy_batch(size=(96, 96)), toy_batch(size=(96, 96), seed=1, visible=False)

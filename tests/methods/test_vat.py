@@ -72,6 +72,32 @@ def test_images_move_to_where_the_teachers_answer_changes_most(
         assert change(moved) > 1.5 * change(images + length * unit_length(other))
 
 
+def test_pixels_are_the_students_of_moved_images_with_the_teachers_labels_of_unmoved_ones(
+    tiny_network, toy_batch, same_view, generator
+) -> None:
+    method = VAT(tiny_network(norm=False, features=4), same_view, radius=3)
+    nn.init.normal_(method.teacher.network.classifier.weight, generator=generator)  # unlike the student
+    labelled, unlabelled = toy_batch(), toy_batch(seed=3, visible=False)
+    output = method(labelled, unlabelled, iteration=0, generator=generator)
+    moved, _ = output.mixed
+    (on_labelled, known), (on_moved, pseudo) = output.pixels
+    assert torch.equal(on_labelled.logits, method.student(labelled.images).logits)
+    assert torch.equal(known.labels, labelled.labels)
+    expected = method.student(moved)
+    assert torch.equal(on_moved.logits, expected.logits)
+    assert torch.equal(on_moved.features, expected.features)
+
+    def answer(images: Tensor) -> Tensor:
+        logits = method.teacher.network(images).logits.detach()
+        return F.interpolate(logits, (32, 32), mode="bilinear").softmax(1)
+
+    confidence, labels = answer(unlabelled.images).max(1)
+    assert 0 < labels.sum() < labels.numel()
+    assert (answer(moved).argmax(1) != labels).any()
+    assert torch.equal(pseudo.labels, labels)
+    torch.testing.assert_close(pseudo.confidence, confidence)
+
+
 def test_the_share_is_of_the_whole_batch_without_padding(
     tiny_network, toy_batch, same_view, generator
 ) -> None:

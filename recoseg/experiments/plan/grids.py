@@ -205,8 +205,8 @@ _TABLE_2 = (
     "reco-classmix",
 )
 _APPENDIX_B = (
-    "advsemseg-v2", "s4gan-v2", "cutmix-v2", "classmix-v2", "gct-v2", "dmt-v2", "ecs", "reco-classmix-v2",
-    "reco-classmix",
+    "advsemseg-v2", "s4gan-v2", "cutmix-v2", "classmix-v2", "gct-v2", "dmt-v2", "cct", "ecs",
+    "reco-classmix-v2", "reco-classmix",
 )  # fmt: skip
 _RANDOM_BUDGETS = {"voc": (100, 212, 529, 1323), "cityscapes": (100, 372, 744, 1488)}
 
@@ -362,10 +362,10 @@ GRIDS = {
         None,
         baseline="classmix-plain",
     ),
-    "feature-bank": _ablation(
+    "feature-bank": Grid(
         "Keys from a feature bank instead of the batch",
+        all_of(("classmix", "feature-bank", "bank-negatives", "reco-classmix"), "cityscapes-20", "camvid-20"),
         "feature-bank",
-        "classmix", "feature-bank", "bank-negatives", "reco-classmix",
     ),
     "teacher-norm": _ablation(
         "BatchNorm of the teacher when it labels", None, "classmix", "teacher-average", "teacher-batch"

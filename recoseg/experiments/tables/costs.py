@@ -1,19 +1,40 @@
-"""What a step of each method costs against Supervised, as benchmarks/methods.py measured it."""
+"""Minutes and memory of a run of each method in the profile small, as benchmarks/methods.py measured them."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Annotated
 
-from recoseg.records import read_record
+from recoseg.records import Limits, read_record
 
 FILE = Path(__file__).with_name("costs.json")
 
 
+@dataclass(frozen=True)
+class Cost:
+    """Of a run on one thread; memory is the peak of its process, with Python, torch and the images."""
+
+    minutes: Annotated[float, Limits(0)]
+    gigabytes: Annotated[float, Limits(0)]
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Where they were measured, and those of each row, such as classmix or reco-classmix."""
+
+    profile: str
+    column: str
+    machine: str
+    rows: dict[str, Cost]
+
+    def of(self, row: str | None, column: str, profile: str) -> Cost | None:
+        """None where it was not measured: of variants, on other data and in other profiles."""
+        return self.rows.get(row or "") if (column, profile) == (self.column, self.profile) else None
+
+
 @cache
-def step_costs() -> dict[str, dict[str, float]]:
-    """Method, or reco- and its name -> time and memory of a step, in those of a supervised one."""
-    costs: dict[str, dict[str, float]] = read_record(
-        FILE, dict[str, dict[str, float]], what="file of costs", remedy="install recoseg again"
-    )
+def measured_costs() -> Costs:
+    costs: Costs = read_record(FILE, Costs, what="file of costs", remedy="install recoseg again")
     return costs

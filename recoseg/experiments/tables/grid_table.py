@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from math import fsum
 
 from recoseg.errors import UserError
-from recoseg.experiments.plan.grids import COLUMNS, DATASETS, METHODS, ROWS, Grid
+from recoseg.experiments.plan.grids import COLUMNS, DATASETS, ROWS, Grid
+from recoseg.experiments.tables.costs import Cost, measured_costs
 from recoseg.experiments.tables.results import PaperFigure, Result, paper_figure, paper_tables
-from recoseg.methods.costs import step_costs
 from recoseg.text import DASH, listed
 
 
@@ -25,8 +25,7 @@ class Line:
     missing: tuple[int, ...] = ()  # seeds without a result
     boundary_iou: float | None = None
     boundary_f: float | None = None
-    time: float | None = None  # of a step, in steps of Supervised; likewise its memory
-    memory: float | None = None
+    cost: Cost | None = None  # of a run
     difference: float | None = None  # to the baseline: the mean over seeds that both have
     best: bool = False
     paper: PaperFigure | None = None
@@ -112,7 +111,6 @@ def _lines_of(grid: Grid, column: str, results: Sequence[Result]) -> list[Line]:
         found = of_row.get(row, {})
         scores = _percents(found)
         paper = paper_figure(grid.table, row, column)
-        cost = _cost_of(row)
         line = Line(
             column=column,
             row=row,
@@ -122,8 +120,6 @@ def _lines_of(grid: Grid, column: str, results: Sequence[Result]) -> list[Line]:
             missing=tuple(seed for seed in grid.seeds if seed not in scores),
             boundary_iou=_mean_percent(result.boundary_iou for result in found.values()),
             boundary_f=_mean_percent(result.boundary_f_score for result in found.values()),
-            time=cost.get("time"),
-            memory=cost.get("memory"),
             difference=mean_of([scores[seed] - base[seed] for seed in scores if seed in base]),
             paper=paper,
             paper_difference=paper.mean - paper_base.mean if paper and paper_base else None,
@@ -161,12 +157,6 @@ def _mean_percent(shares: Iterable[float | None]) -> float | None:
     return mean_of([100 * share for share in shares if share is not None])
 
 
-def _cost_of(row: str) -> Mapping[str, float]:
-    """What benchmarks/methods.py measured; nothing of variants."""
-    name = ROWS[row].method
-    return step_costs()[f"reco-{name}" if ROWS[row].contrast else name] if row in METHODS else {}
-
-
 def mean_of(values: Sequence[float]) -> float | None:
     """Exact sums: equal scores in another order are a tie."""
     return fsum(values) / len(values) if values else None
@@ -175,7 +165,8 @@ def mean_of(values: Sequence[float]) -> float | None:
 # The table, in words that all formats share.
 
 _OURS = ("method", "mean IoU", "range", "against baseline", "seeds")
-_WIDE = ("boundary IoU", "boundary F", "time", "memory")
+_WIDE = ("boundary IoU", "boundary F")
+_COSTS = ("minutes", "GB")
 _PAPERS = ("paper", "paper against baseline")
 MINUS = "\N{MINUS SIGN}"
 
@@ -190,7 +181,7 @@ class GridTable:
     seeds: tuple[int, ...]
     iterations: tuple[int, ...]  # of its runs: one number, if all took as many
     lines: tuple[Line, ...]
-    wide: bool = False  # with boundary scores, and what a step costs
+    wide: bool = False  # with boundary scores, and what a run costs where that is known
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -201,7 +192,12 @@ class GridTable:
         """What the paper says nothing of is left out."""
         has_figures = any(line.paper for line in self.lines)
         compares = any(line.paper_difference is not None and not line.is_baseline for line in self.lines)
-        return _OURS + (_WIDE if self.wide else ()) + _PAPERS[: has_figures + compares]
+        wide = _WIDE + (_COSTS if self.has_costs else ()) if self.wide else ()
+        return _OURS + wide + _PAPERS[: has_figures + compares]
+
+    @property
+    def has_costs(self) -> bool:
+        return self.wide and any(line.cost for line in self.lines)
 
     @property
     def caption(self) -> tuple[str, ...]:
@@ -212,7 +208,10 @@ class GridTable:
                 f"{self.title}.",
                 self.measured,
                 self.compared,
-                "Time and memory are those of a step, in steps of Supervised." if self.wide else "",
+                self.brackets,
+                "Minutes and peak memory of a run are measured apart, on one thread of a quiet machine."
+                if self.has_costs
+                else "",
                 self.quoted,
                 self.not_run,
             )
@@ -222,7 +221,9 @@ class GridTable:
     @property
     def caption_beside(self) -> tuple[str, ...]:
         """The same for a table side by side, which has no differences."""
-        return tuple(filter(None, (f"{self.title}.", self.measured, self.quoted, self.not_run)))
+        return tuple(
+            filter(None, (f"{self.title}.", self.measured, self.brackets, self.quoted, self.not_run))
+        )
 
     @property
     def length(self) -> str:
@@ -265,9 +266,12 @@ class GridTable:
     @property
     def compared(self) -> str:
         how = "" if self.one_seed else "; differences are means over the seeds that both have"
+        return f"Baseline: {self.baselines}{how}."
+
+    @property
+    def brackets(self) -> str:
         gaps = any(line.gap is not None or line.paper_gap is not None for line in self.lines)
-        told = " In brackets: points below all labels." if gaps else ""
-        return f"Baseline: {self.baselines}{how}.{told}"
+        return "In brackets: points below all labels." if gaps else ""
 
     @property
     def quoted(self) -> str:
@@ -290,7 +294,8 @@ class GridTable:
     def cells(self, line: Line) -> tuple[str, ...]:
         """What a line says, below `head`."""
         wide = _wide_as_text(line) if self.wide else ()
-        return (line.title, *_ours_as_text(line), *wide, *_paper_as_text(line))[: len(self.head)]
+        costs = _costs_as_text(line) if self.has_costs else ()
+        return (line.title, *_ours_as_text(line), *wide, *costs, *_paper_as_text(line))[: len(self.head)]
 
 
 def grid_table(
@@ -300,7 +305,10 @@ def grid_table(
     others = sorted({result.profile for result in results} - {profile})
     if others:
         raise UserError(f"a table of profile {profile} has no place for results of {', '.join(others)}")
-    lines = summarise(grid, results)
+    lines = [
+        replace(line, cost=measured_costs().of(line.row, line.column, profile))
+        for line in summarise(grid, results)
+    ]
     shown = [
         result
         for result in results
@@ -323,7 +331,7 @@ def _ours_as_text(line: Line) -> tuple[str, str, str, str]:
         return "not run", DASH, DASH, f"0 of {len(line.missing)}"
     several = len(line.scores) > 1
     return (
-        f"{line.mean:.1f}{'' if line.gap is None else f' ({line.gap:.1f})'}",
+        f"{line.mean:.1f}{_in_brackets(line.gap, 1)}",
         f"{line.lowest:.1f}–{line.highest:.1f}" if several else DASH,
         "baseline" if line.is_baseline else signed(line.difference, 1),
         f"{len(line.scores)} of {len(line.scores) + len(line.missing)}"
@@ -333,8 +341,13 @@ def _ours_as_text(line: Line) -> tuple[str, str, str, str]:
 
 
 def _wide_as_text(line: Line) -> tuple[str, ...]:
-    figures = (line.boundary_iou, line.boundary_f, line.time, line.memory)
-    return tuple(DASH if figure is None else f"{figure:.1f}" for figure in figures)
+    return tuple(
+        DASH if figure is None else f"{figure:.1f}" for figure in (line.boundary_iou, line.boundary_f)
+    )
+
+
+def _costs_as_text(line: Line) -> tuple[str, str]:
+    return (f"{line.cost.minutes:.0f}", f"{line.cost.gigabytes:.1f}") if line.cost else (DASH, DASH)
 
 
 def _paper_as_text(line: Line) -> tuple[str, str]:
@@ -342,8 +355,11 @@ def _paper_as_text(line: Line) -> tuple[str, str]:
         return DASH, DASH
     spread = "" if line.paper.spread is None else f" ± {line.paper.spread:.2f}"
     difference = "baseline" if line.is_baseline else signed(line.paper_difference, 2)
-    gap = "" if line.paper_gap is None else f" ({line.paper_gap:.2f})"
-    return f"{line.paper.mean:.2f}{spread}{gap}", difference
+    return f"{line.paper.mean:.2f}{spread}{_in_brackets(line.paper_gap, 2)}", difference
+
+
+def _in_brackets(gap: float | None, digits: int) -> str:
+    return "" if gap is None else f" ({gap:.{digits}f})".replace("-", MINUS)
 
 
 def signed(value: float | None, digits: int) -> str:

@@ -31,14 +31,17 @@ class Alignment(nn.Module):
         self.register_buffer("shares", torch.full((2, num_classes), 1 / num_classes))  # labelled, predicted
         self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
 
-    @torch.no_grad()
-    def forward(self, logits: Tensor, labelled: Batch, unlabelled: Batch) -> Tensor:
-        """Logits (B, K, h, w) of the `unlabelled` images -> those of the aligned probabilities."""
-        if labelled.sparse:
+    def require_whole_labels(self, *, sparse: bool) -> None:
+        if sparse:
             raise UserError(
                 "method.align needs fully labelled images, and this split has single labelled pixels, which "
                 "do not tell how frequent classes are: leave it out, or take a split of whole images"
             )
+
+    @torch.no_grad()
+    def forward(self, logits: Tensor, labelled: Batch, unlabelled: Batch) -> Tensor:
+        """Logits (B, K, h, w) of the `unlabelled` images -> those of the aligned probabilities."""
+        self.require_whole_labels(sparse=labelled.sparse)
         size = (logits.shape[2], logits.shape[3])
         self._follow(logits, labelled.labels, cells_inside(unlabelled.inside, size))
         shares = self.shares + _LEAST

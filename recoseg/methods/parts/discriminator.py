@@ -40,9 +40,12 @@ class Discriminator(nn.Module):
         self.score = nn.Linear(WIDTHS[-1], 1)
         self.smallest = smallest_side([2] * len(WIDTHS))
 
+    def require_size(self, size: tuple[int, int]) -> None:
+        require_side(size, self.smallest, who="s4gan")
+
     def forward(self, images: Tensor, maps: Tensor) -> Judgement:
         """Images (B, 3, H, W) in [0, 1] and maps (B, K, H, W) of class probabilities."""
-        require_side(images, self.smallest, who="s4gan")
+        self.require_size((images.shape[2], images.shape[3]))
         features = self.layers(torch.cat([images, maps], 1)).float().mean((2, 3))  # (B, 512)
         return Judgement(features, self.score(features).squeeze(1))
 
@@ -93,9 +96,12 @@ class PixelDiscriminator(nn.Module):
         self.layers = nn.Sequential(*layers, nn.Conv2d(inputs, 1, 4, stride=2, padding=1))
         self.who, self.smallest = who, smallest_side([*strides, 2], cells=least_cells)
 
+    def require_size(self, size: tuple[int, int]) -> None:
+        require_side(size, self.smallest, who=self.who)
+
     def forward(self, maps: Tensor) -> Tensor:
         """(B, C, H, W) -> (B, H, W) float32, before any sigmoid."""
-        require_side(maps, self.smallest, who=self.who)
+        self.require_size((maps.shape[2], maps.shape[3]))
         scores = self.layers(maps).float()  # (B, 1, h, w)
         return resize(scores, maps.shape[2:])[:, 0]
 
@@ -107,9 +113,9 @@ def smallest_side(strides: Sequence[int], cells: int = 1) -> int:
     return cells
 
 
-def require_side(images: Tensor, smallest: int, *, who: str) -> None:
-    if min(images.shape[2:]) < smallest:
-        height, width = images.shape[2:]
+def require_side(size: tuple[int, int], smallest: int, *, who: str) -> None:
+    if min(size) < smallest:
+        height, width = size
         raise UserError(
             f"{who} needs images of at least {smallest}x{smallest} pixels, got {height}x{width}: "
             "use larger crops"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from scipy.ndimage import label
 from torch import Tensor
 
 _CUT = (2, 5)  # of each side of the bounding box, as a fraction: 40 %
@@ -18,6 +17,8 @@ def kept_by_guided_cutout(objects: Tensor, count: int, generator: torch.Generato
     From a bounding box of fewer than three cells a side, nothing is cut. `generator` is on the CPU, and so is
     the search for objects; `objects` may be anywhere.
     """
+    from scipy.ndimage import label  # here: other methods need not wait for it
+
     num_images, height, width = objects.shape
     numbers, num_objects = label(objects.cpu().numpy(), structure=_NEIGHBOURS)
     image, top, left, bottom, right = _bounding_boxes(torch.from_numpy(numbers), num_objects)

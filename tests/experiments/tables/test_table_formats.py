@@ -12,6 +12,7 @@ from rich.console import Console
 
 from recoseg.errors import UserError
 from recoseg.experiments.plan.grids import GRIDS
+from recoseg.experiments.tables.costs import measured_costs
 from recoseg.experiments.tables.grid_table import GridTable, grid_table, heading, signed
 from recoseg.experiments.tables.table_formats import (
     FORMATS,
@@ -31,7 +32,6 @@ from recoseg.experiments.tables.table_formats import (
     terminal_beside,
 )
 from recoseg.figures.grid_chart import ChartRow
-from recoseg.methods.costs import step_costs
 from recoseg.text import listed
 
 CITY = "cityscapes-20"
@@ -147,32 +147,34 @@ def test_what_the_paper_does_not_have_takes_no_columns(result_of) -> None:
 def test_quoted_methods_are_not_said_to_be_missing() -> None:
     text = markdown(grid_table("both-deeplabs", GRIDS["both-deeplabs"], [], profile="tiny"))
     assert ["CCT, PSPNet", "–", "–", "–", "–", "70.45 (4.80)", "−0.55"] in rows_of(text)
-    assert "228 of 228 runs are missing" in text
+    assert "252 of 252 runs are missing" in text
     assert "In brackets: points below all labels." in text
     assert "methods without seeds are quoted there" in text
 
 
-def test_a_wide_table_has_boundary_scores_and_costs_before_the_papers_figures(result_of) -> None:
+def test_a_wide_table_has_boundary_scores_before_the_papers_figures(result_of) -> None:
     scores = {"boundary_iou": 0.225, "boundary_f_score": 0.5}
     results = [result_of("reco-classmix", CITY, 0, 30.0, **scores), result_of("supervised", CITY, 0, 29.0)]
     table = grid_table(CITY, GRIDS[CITY], results, profile="tiny", wide=True)
     head, _, *rows = rows_of(markdown(table))
-    assert head[4:] == [
-        "seeds",
-        "boundary IoU",
-        "boundary F",
-        "time",
-        "memory",
-        "paper",
-        "paper against baseline",
-    ]
-    by_method = {row[0]: row[5:9] for row in rows}
-    costs = step_costs()["reco-mean_teacher"]
-    assert by_method["ReCo + ClassMix"] == ["22.5", "50.0", f"{costs['time']:.1f}", f"{costs['memory']:.1f}"]
-    assert by_method["Supervised"] == ["–", "–", "1.0", "1.0"]
-    assert "in steps of Supervised" in " ".join(table.caption)
-    variants = grid_table("keys", GRIDS["keys"], [], profile="tiny", wide=True)
-    assert {line.time for line in variants.lines if line.row == "keys-64"} == {None}  # not measured
+    assert head[4:] == ["seeds", "boundary IoU", "boundary F", "paper", "paper against baseline"]
+    by_method = {row[0]: row[5:7] for row in rows}
+    assert by_method["ReCo + ClassMix"] == ["22.5", "50.0"]
+    assert by_method["Supervised"] == ["–", "–"]
+    assert "Minutes" not in " ".join(table.caption)  # of another profile than the measured one
+
+
+def test_a_wide_table_has_what_a_run_costs_where_that_was_measured() -> None:
+    table = grid_table("key-sharing", GRIDS["key-sharing"], [], profile="small", wide=True)
+    head, _, *rows = rows_of(markdown(table))
+    assert head[4:9] == ["seeds", "boundary IoU", "boundary F", "minutes", "GB"]
+    cost = measured_costs().rows["classmix"]
+    mine = next(row[7:9] for row in rows if row[0] == "ClassMix")
+    assert mine == [f"{cost.minutes:.0f}", f"{cost.gigabytes:.1f}"]
+    assert {tuple(row[7:9]) for row in rows if row[0].startswith("keys")} == {("–", "–")}  # not measured
+    assert "Minutes and peak memory" in " ".join(table.caption)
+    narrow = grid_table("key-sharing", GRIDS["key-sharing"], [], profile="small")
+    assert "minutes" not in narrow.head
 
 
 def test_csv_has_a_line_for_each_pair_with_plain_numbers_and_nothing_where_there_is_none(table) -> None:
