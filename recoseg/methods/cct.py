@@ -111,6 +111,11 @@ class CCT(Method):
     def own_optimisers(self) -> dict[str, Optimizer]:
         return {"auxiliary_decoders": self.optimiser}
 
+    def after_update(self, iteration: int) -> None:
+        super().after_update(iteration)
+        if not self.ramp.has_begun(iteration):
+            self.optimiser.state.clear()  # Adam counts no step of those in which the decoders rest
+
     def step(
         self, labelled: Batch, unlabelled: Batch | None, *, iteration: int, generator: torch.Generator
     ) -> StepOutput:

@@ -252,6 +252,21 @@ def test_the_ramp_is_a_sigmoid_and_decoders_rest_before_it(
         assert output.loss.item() == pytest.approx(supervised + 30 * weight * unsupervised, rel=1e-5)
 
 
+def test_adam_counts_no_step_in_which_the_decoders_rest(
+    tiny_network, toy_batch, same_view, generator
+) -> None:
+    student = tiny_network()
+    method = CCT(
+        student, same_view, 2, 0, lambda network: torch.optim.Adam(network.parameters()), supervised_start=2
+    )
+    for iteration in range(3):
+        unlabelled = toy_batch(visible=False) if method.uses_unlabelled(iteration) else None
+        method(toy_batch(), unlabelled, iteration=iteration, generator=generator).loss.backward()
+        method.optimiser.step()
+        method.after_update(iteration)
+    assert {state["step"].item() for state in method.optimiser.state.values()} == {1}
+
+
 def test_the_main_decoder_is_evaluated_and_an_optimiser_like_the_students_moves_the_others(
     tiny_network, same_view
 ) -> None:
