@@ -34,8 +34,8 @@ def test_there_are_shipped_configs() -> None:
     assert {"demo", "own_images", "scenes"} <= {path.stem for path in CONFIGS}
 
 
-TO_BUILDERS = {"mix", "align", "cutmix"}
-"""Settings of which a builder makes an object that the class takes: both become a part of its views."""
+TO_BUILDERS = {"mix", "align", "cutmix", "colours"}
+"""Settings of which a builder makes an object that the class takes: most become a part of its views."""
 
 OF_THE_DATA = {"class_weights"}
 """Keywords that are no setting: a builder finds them in the data."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from recoseg.errors import UserError
 
 ColourChange = Callable[[Tensor, torch.Generator], Tensor]
 """(B, 3, H, W) in [0, 1] and a CPU generator -> the same."""
@@ -134,6 +136,8 @@ def _blurred_along(side: int, planes: Tensor, kernels: Tensor) -> Tensor:
     return result
 
 
+RandomChange = ColourJitter | Greyscale | GaussianBlur
+
 PAPERS_COLOURS: tuple[ColourChange, ...] = (ColourJitter(), GaussianBlur())
 
 
@@ -142,3 +146,10 @@ def changed(images: Tensor, colours: Sequence[ColourChange], generator: torch.Ge
     for change in colours:
         images = change(images, generator)
     return images
+
+
+def as_often(changes: Sequence[RandomChange], share: float) -> tuple[RandomChange, ...]:
+    """The same changes, made to that share of the images that they would be made to."""
+    if not 0 <= share <= 1:
+        raise UserError(f"colours is a share of how often colours change, between 0 and 1, got {share:g}")
+    return tuple(replace(change, probability=share * change.probability) for change in changes)

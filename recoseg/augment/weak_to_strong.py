@@ -17,9 +17,12 @@ from recoseg.augment.strong import StrongView
 from recoseg.errors import UserError
 from recoseg.types import IGNORE, Batch, PseudoLabels
 
-STRONG_JITTER = ColourJitter(brightness=0.5, contrast=0.5, saturation=0.5)
-STRONG_BLUR = GaussianBlur(sigma=(0.1, 2.0))
-_AUTHORS_COLOURS: tuple[ColourChange, ...] = (STRONG_JITTER, Greyscale(), STRONG_BLUR)
+STRONG_COLOURS = (
+    ColourJitter(probability=0.8, brightness=0.5, contrast=0.5, saturation=0.5, hue=0.25),
+    Greyscale(probability=0.2),
+    GaussianBlur(probability=0.5, sigma=(0.1, 2.0)),
+)
+"""The authors'."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class WeakToStrong:
         *,
         scale: tuple[float, float] = (1.0, 1.0),
         flip: float = 0.5,
-        colours: Sequence[ColourChange] = _AUTHORS_COLOURS,
+        colours: Sequence[ColourChange] = STRONG_COLOURS,
         cutmix: float = 0.5,
     ) -> None:
         if not 0 <= cutmix <= 1:

@@ -10,12 +10,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from recoseg.augment.colour import ColourChange, ColourJitter, GaussianBlur, Greyscale
+from recoseg.augment.colour import ColourChange, ColourJitter, GaussianBlur, as_often
 from recoseg.augment.crop import RandomCrop
 from recoseg.augment.mix import MIXES
 from recoseg.augment.strong import StrongView
 from recoseg.augment.weak import WeakView
-from recoseg.augment.weak_to_strong import STRONG_BLUR, STRONG_JITTER, WeakToStrong
+from recoseg.augment.weak_to_strong import STRONG_COLOURS, WeakToStrong
 from recoseg.builders import keywords
 from recoseg.builders.models import build_starting_model
 from recoseg.builders.training import build_optimiser
@@ -38,13 +38,6 @@ COLOURS: list[Callable[[AugmentSettings], ColourChange]] = [
 ]
 """Changes of colour, in the order in which they are made, of labelled and unlabelled images alike."""
 
-STRONG_COLOURS: list[Callable[[AugmentSettings], ColourChange]] = [
-    lambda augment: replace(STRONG_JITTER, probability=augment.jitter, strength=augment.jitter_strength),
-    lambda augment: Greyscale(),
-    lambda augment: replace(STRONG_BLUR, probability=augment.blur),
-]
-"""Those of the strong views of FixMatch and its heirs."""
-
 
 def build_weak_view(augment: AugmentSettings, *, sparse: bool, class_weights: Tensor | None) -> WeakView:
     """What is done to labelled images; `sparse` where single pixels are labelled."""
@@ -65,10 +58,10 @@ def build_strong_view(augment: AugmentSettings, mix: str) -> StrongView:
     return StrongView(scale=augment.scale, mix=MIXES[mix], colours=colours, flip=augment.flip)
 
 
-def build_weak_to_strong(augment: AugmentSettings, cutmix: float) -> WeakToStrong:
-    """What FixMatch and its heirs see of unlabelled images."""
-    colours = [build(augment) for build in STRONG_COLOURS]
-    return WeakToStrong(scale=augment.scale, flip=augment.flip, colours=colours, cutmix=cutmix)
+def build_weak_to_strong(augment: AugmentSettings, *, colours: float, cutmix: float) -> WeakToStrong:
+    """What FixMatch and its heirs see of unlabelled images: strong colours are a part of the method."""
+    strong = as_often(STRONG_COLOURS, colours)
+    return WeakToStrong(scale=augment.scale, flip=augment.flip, colours=strong, cutmix=cutmix)
 
 
 def build_method(

@@ -95,6 +95,10 @@ THRESHOLD = (
     "running Gaussians, cross"
 )
 CUTMIX = "probability that a box of the next image is pasted into a strong view"
+COLOURS = (
+    "how often strong views change colours, as a share of what the authors have (whatever augment.jitter and "
+    "augment.blur say); 0: never"
+)
 DROP = "probability that a channel of the encoder's output is left out in the view of disturbed features"
 
 
@@ -105,6 +109,7 @@ class FixMatchMethod:
     name: Literal["fixmatch"] = "fixmatch"
     pixel_above: float = setting(0.95, PIXEL_ABOVE, at_least=0, at_most=1)
     threshold: Literal["fixed", "daw"] = setting("fixed", THRESHOLD)
+    colours: float = setting(1.0, COLOURS, at_least=0, at_most=1)
     cutmix: float = setting(0.5, CUTMIX, at_least=0, at_most=1)
     average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
     warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
@@ -117,6 +122,7 @@ class UniMatchMethod:
     name: Literal["unimatch"] = "unimatch"
     pixel_above: float = setting(0.95, PIXEL_ABOVE, at_least=0, at_most=1)
     threshold: Literal["fixed", "daw"] = setting("fixed", THRESHOLD)
+    colours: float = setting(1.0, COLOURS, at_least=0, at_most=1)
     cutmix: float = setting(0.5, CUTMIX, at_least=0, at_most=1)
     drop: float = setting(0.5, DROP, at_least=0, at_most=0.99)
     average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
@@ -130,6 +136,7 @@ class UniMatchV2Method:
     name: Literal["unimatch_v2"] = "unimatch_v2"
     pixel_above: float = setting(0.95, PIXEL_ABOVE, at_least=0, at_most=1)
     threshold: Literal["fixed", "daw"] = setting("fixed", THRESHOLD)
+    colours: float = setting(1.0, COLOURS, at_least=0, at_most=1)
     cutmix: float = setting(0.5, CUTMIX, at_least=0, at_most=1)
     decay: float | None = setting(
         None,
@@ -146,6 +153,7 @@ class PrevMatchMethod:
     name: Literal["prevmatch"] = "prevmatch"
     pixel_above: float = setting(0.95, PIXEL_ABOVE, at_least=0, at_most=1)
     threshold: Literal["fixed", "daw"] = setting("fixed", THRESHOLD)
+    colours: float = setting(1.0, COLOURS, at_least=0, at_most=1)
     cutmix: float = setting(0.5, CUTMIX, at_least=0, at_most=1)
     drop: float = setting(0.5, DROP, at_least=0, at_most=0.99)
     previous_above: float | None = setting(
@@ -302,6 +310,7 @@ class PseudoSegMethod:
     present_above: float = setting(
         0.5, "unlabelled images show the classes of this probability", at_least=0, at_most=1
     )
+    colours: float = setting(1.0, COLOURS, at_least=0, at_most=1)
     cut: float = setting(
         0.2, "sides of the box cut out of the strong view, in sides of the crop", at_least=0, at_most=0.99
     )

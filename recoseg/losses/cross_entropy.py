@@ -65,7 +65,9 @@ def confident_cross_entropy(
     (B, K, h, w) and (B, H, W) -> scalar; 0, still connected to the graph, where nothing is labelled.
     """
     labels = pseudo.labels.where(pseudo.confidence >= pixel_above, IGNORE)
-    losses = F.cross_entropy(resize(logits, labels.shape[1:]), labels, ignore_index=IGNORE, reduction="none")
+    if logits.shape[2:] != labels.shape[1:]:
+        logits = resize(logits, labels.shape[1:])
+    losses = F.cross_entropy(logits, labels, ignore_index=IGNORE, reduction="none")
     eta = sureness(pseudo, trust_above)  # (B,)
     return (losses.sum((1, 2)) * eta).sum() / _labelled_per_process(pseudo.labels)
 

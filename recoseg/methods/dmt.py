@@ -179,12 +179,12 @@ def agreement_losses(
     logs = resize(logits, pseudo.labels.shape[1:]).float().log_softmax(1)
     losses = F.nll_loss(logs, pseudo.labels, ignore_index=IGNORE, reduction="none")
     with torch.no_grad():
-        highest, own = logs.max(1)
-        surer = highest.exp() > pseudo.confidence
-        agrees = own == pseudo.labels
-        probability = losses.neg().exp()  # of the label
-        weights = probability.pow(disagree_power).masked_fill(surer, 0)
-        weights = probability.pow(agree_power).where(agrees, weights)
+        highest, of_label = logs.amax(1), losses.neg()
+        agrees = of_label >= highest
+        weights = (torch.where(agrees, agree_power, disagree_power) * of_label).exp()
+        weights = weights.masked_fill(
+            ~agrees & (highest.exp() > pseudo.confidence), 0
+        )  # surer, and disagrees
         weights = weights.masked_fill(pseudo.confidence == 1, 1)
     return losses * weights
 

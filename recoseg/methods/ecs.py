@@ -29,11 +29,11 @@ class ECS(Method):
     """supervised + `approval_weight` * approval + correction, and the corrector's loss.
 
     The corrector reads an image and the student's probabilities. On labelled images it learns to say "right"
-    where the student's class is the true one, and the true class elsewhere: cross-entropy, a mean over the
-    right and one over the wrong pixels, which weigh the same. Approval: cross-entropy of its answer with
-    "right", at labelled pixels. Correction, on unlabelled images, from iteration `supervised_start` on: the
-    student's cross-entropy with the class that the corrector says, or with its own where that says "right",
-    weighted by the corrector's certainty; a mean over all pixels but padding.
+    where the student's class is the true one, and the true class elsewhere: cross-entropy, a mean over
+    labelled pixels. Approval: cross-entropy of its answer with "right", at labelled pixels. Correction, on
+    unlabelled images, from iteration `supervised_start` on: the student's cross-entropy with the class that
+    the corrector says, or with its own where that says "right", weighted by the corrector's certainty; a mean
+    over all pixels but padding.
 
     The student's parts see the corrector's weights as constants, the corrector's part sees probabilities as
     constants, and so do labels. The paper has no public code: the idea is its authors', while the network,
@@ -114,8 +114,8 @@ class ECS(Method):
         target = labels.masked_fill(right, num_classes).masked_fill(~known, 0)
         said = self.corrector(labelled.images, probabilities.detach()).float()  # (B, K + 1, h, w)
         costs = F.cross_entropy(resize(said, labels.shape[1:]), target, reduction="none")
-        taught = (mean_inside(costs, known & right) + mean_inside(costs, known & ~right)) / 2
-        return -mean_inside(approval, known), taught
+        # Were right and wrong pixels to weigh alike, it would take half of all pixels for wrong, and do harm.
+        return -mean_inside(approval, known), mean_inside(costs, known)
 
     def _corrected(self, images: Tensor, probabilities: Tensor) -> PseudoLabels:
         """The student's classes (B, K, H, W), but for those that the corrector amends; its certainty."""

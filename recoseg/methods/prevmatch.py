@@ -78,9 +78,16 @@ class PrevMatch(UniMatch):
 
     @classmethod
     def build(
-        cls, student: nn.Module, parts: MethodParts, *, cutmix: float = 0.5, **settings: Any
+        cls,
+        student: nn.Module,
+        parts: MethodParts,
+        *,
+        colours: float = 1,
+        cutmix: float = 0.5,
+        **settings: Any,
     ) -> PrevMatch:
-        return cls(student, parts.weak_to_strong(cutmix), parts.num_classes, parts.iterations, **settings)
+        views = parts.weak_to_strong(colours=colours, cutmix=cutmix)
+        return cls(student, views, parts.num_classes, parts.iterations, **settings)
 
     def step(
         self, labelled: Batch, unlabelled: Batch | None, *, iteration: int, generator: torch.Generator

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from recoseg.augment.colour import ColourChange, ColourJitter, changed
+from recoseg.augment.colour import ColourChange, ColourJitter, as_often, changed
 from recoseg.augment.mix import MEAN_COLOUR, no_mix, within
 from recoseg.augment.strong import StrongView
 from recoseg.errors import UserError
@@ -27,7 +27,7 @@ from recoseg.models.network import SegmentationNetwork, without_features
 from recoseg.models.probe import undisturbed
 from recoseg.types import IGNORE, Batch, ModelOutput, PseudoLabels, StepOutput
 
-STRONG_JITTER = ColourJitter(probability=1, brightness=0.5, contrast=0.5, saturation=0.5, hue=0.25)
+_STRONG_COLOURS = (ColourJitter(probability=1, brightness=0.5, contrast=0.5, saturation=0.5, hue=0.25),)
 _TRIED = (64, 64)  # pixels of the image that tells what maps an encoder gives
 
 
@@ -58,7 +58,7 @@ class PseudoSeg(Method):
         activation_maps: ActivationMaps,
         optimiser: Optimizer,
         weak_view: StrongView,
-        colours: Sequence[ColourChange] = (STRONG_JITTER,),
+        colours: Sequence[ColourChange] = _STRONG_COLOURS,
         *,
         temperature: float = 0.5,
         present_above: float = 0.5,
@@ -79,11 +79,14 @@ class PseudoSeg(Method):
         self.temperature, self.present_above, self.cut = temperature, present_above, cut
 
     @classmethod
-    def build(cls, student: nn.Module, parts: MethodParts, **settings: Any) -> PseudoSeg:
+    def build(
+        cls, student: nn.Module, parts: MethodParts, *, colours: float = 1, **settings: Any
+    ) -> PseudoSeg:
         maps = ActivationMaps(map_channels(student), parts.num_classes, background=parts.background)
         view = parts.strong_view("none")
         weak = StrongView(scale=view.view.scale, mix=no_mix, colours=(), flip=view.flip.probability)
-        return cls(student, maps, parts.optimiser(maps), weak, **settings)
+        strong = as_often(_STRONG_COLOURS, colours)
+        return cls(student, maps, parts.optimiser(maps), weak, strong, **settings)
 
     def own_optimisers(self) -> dict[str, Optimizer]:
         return {"activation_maps": self.optimiser}
@@ -102,7 +105,8 @@ class PseudoSeg(Method):
 
         maps = [one[:count] for one in encoded.maps]
         present = self.activation_maps.present_in(labelled.labels)
-        attention = pixel_cross_entropy(self.activation_maps(maps, labelled.inside, present), labelled.labels)
+        attended = self.activation_maps(maps, labelled.inside, present)  # (B, K, h, w)
+        attention = pixel_cross_entropy(attended, labelled.labels, self.class_weights)
         scores = self.activation_maps.scores(maps[-1], labelled.inside)
         classification = F.binary_cross_entropy_with_logits(scores, present.to(scores))
 

@@ -13,6 +13,7 @@ from recoseg.errors import UserError
 from recoseg.methods.parts.channel_dropout import without_channels
 from recoseg.methods.parts.matching import Matching, labels_in, view_loss, views_loss, with_halves
 from recoseg.methods.parts.student_passes import part
+from recoseg.models.layers import resize
 from recoseg.models.network import SegmentationNetwork
 from recoseg.types import Batch, ModelOutput, PseudoLabels, StepOutput
 
@@ -22,11 +23,12 @@ class Seen:
     """What the student says in a step, of B weak images and two strong views of each."""
 
     on_labelled: ModelOutput
-    disturbed: Tensor  # (B, K, h, w) logits of the weak images, without some channels
+    disturbed: Tensor  # (B, K, H, W) logits of the weak images, without some channels
     own: PseudoLabels  # of the weak images
     to_paste: PseudoLabels | None  # of the same, in eval mode
     strong: StrongImages
     on_strong: ModelOutput
+    strong_logits: Tensor  # (2 B, K, H, W): brought to the size of labels once, whoever gives these
 
     def losses(
         self, own: PseudoLabels, to_paste: PseudoLabels | None, above: float | Tensor | None
@@ -34,7 +36,7 @@ class Seen:
         """All views against such labels of the weak images."""
         pseudo = self.strong.labels(own, to_paste)
         return Losses(
-            views_loss(self.on_strong.logits, pseudo, above), view_loss(self.disturbed, own, above), pseudo
+            views_loss(self.strong_logits, pseudo, above), view_loss(self.disturbed, own, above), pseudo
         )
 
 
@@ -125,11 +127,13 @@ class UniMatch(Matching):
         first, second = len(labelled), len(labelled) + len(weak)
         on_labelled = part(whole, slice(first))
         self.threshold.fit(on_labelled.logits, labelled.labels)
+        on_strong, size = self.student(strong.images), weak.images.shape[2:]
         return Seen(
             on_labelled=on_labelled,
-            disturbed=whole.logits[second:],
+            disturbed=resize(whole.logits[second:], size),
             own=labels_in(weak, whole.logits[first:second]),
             to_paste=to_paste,
             strong=strong,
-            on_strong=self.student(strong.images),
+            on_strong=on_strong,
+            strong_logits=resize(on_strong.logits, size),
         )

@@ -8,11 +8,27 @@ import torch
 from recoseg.builders.methods import build_weak_to_strong
 from recoseg.config.train_settings import AugmentSettings
 
+PLAIN = AugmentSettings(jitter=0, blur=0, scale=(1, 1))
 
-def test_strong_views_of_fixmatch_and_its_heirs_are_grey_in_a_fifth_of_all_cases() -> None:
-    views = build_weak_to_strong(AugmentSettings(jitter=0, blur=0, scale=(1, 1)), cutmix=0)
+
+def strong_views(images: torch.Tensor, *, colours: float) -> torch.Tensor:
+    views = build_weak_to_strong(PLAIN, colours=colours, cutmix=0)
+    return views.strong(images, torch.Generator().manual_seed(0)).images
+
+
+@pytest.mark.parametrize("colours", [1.0, 0.5])
+def test_strong_views_of_fixmatch_and_its_heirs_have_the_authors_colours_whatever_others_have(
+    colours,
+) -> None:
     images = torch.rand(1500, 3, 2, 2)
-    strong = views.strong(images, torch.Generator().manual_seed(0)).images
+    strong = strong_views(images, colours=colours)
     is_grey = ((strong - strong[:, :1]).abs() < 1e-6).all((1, 2, 3))
-    assert is_grey.float().mean().item() == pytest.approx(0.2, abs=0.042)  # four standard errors
-    torch.testing.assert_close(strong[~is_grey], images[~is_grey])
+    assert is_grey.float().mean().item() == pytest.approx(0.2 * colours, abs=0.042)  # four standard errors
+    is_changed = ((strong - images).abs() > 1e-6).any((1, 2, 3))
+    unchanged = (1 - 0.8 * colours) * (1 - 0.2 * colours) * (1 - 0.5 * colours)
+    assert is_changed.float().mean().item() == pytest.approx(1 - unchanged, abs=0.052)
+
+
+def test_strong_views_can_keep_their_colours() -> None:
+    images = torch.rand(50, 3, 2, 2)
+    torch.testing.assert_close(strong_views(images, colours=0), images)

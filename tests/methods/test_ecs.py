@@ -108,8 +108,9 @@ def test_parts_on_labelled_images_have_closed_forms(tiny_network) -> None:
     output = step(method, labelled, None)
     parts = {name: part.item() for name, part in output.parts.items()}
     assert parts["approval"] == pytest.approx(-math.log(0.4), rel=1e-5)
-    wrong = -(math.log(0.3) + math.log(0.1)) / 2  # as many of either
-    assert parts["corrector"] == pytest.approx((-math.log(0.4) + wrong) / 2, rel=1e-5)
+    right, twos, zeros = 2 * 24 - 4, 8, 8  # rows of labelled pixels
+    wrong = twos * math.log(0.3) + zeros * math.log(0.1)
+    assert parts["corrector"] == pytest.approx(-(right * math.log(0.4) + wrong) / 60, rel=1e-5)
     total = parts["supervised"] + 0.1 * parts["approval"] + parts["corrector"]
     assert output.loss.item() == pytest.approx(total, rel=1e-6)
     with_others = step(method, labelled, flat_batch())
@@ -117,10 +118,8 @@ def test_parts_on_labelled_images_have_closed_forms(tiny_network) -> None:
     assert with_others.loss.item() == pytest.approx(total, rel=1e-5)
 
 
-def test_a_student_that_is_never_wrong_leaves_one_mean_of_two(tiny_network) -> None:
+def test_without_labels_nothing_is_learned(tiny_network) -> None:
     method = ecs(tiny_network(probabilities=(0.2, 0.8)), Rigged(0.3, 0.2, 0.5))
-    output = step(method, flat_batch(label=1), None)
-    assert output.parts["corrector"].item() == pytest.approx(-math.log(0.5) / 2, rel=1e-5)
     nothing = step(method, flat_batch(), None)  # no label at all
     assert {name: part.item() for name, part in nothing.parts.items()} == dict.fromkeys(nothing.parts, 0)
 
@@ -228,6 +227,23 @@ def test_a_corrector_learns_to_find_what_a_poor_student_gets_wrong(tiny_network,
     wrong = unseen.labels == 0
     assert (pseudo.labels == unseen.labels)[wrong].float().mean() > 0.7
     assert (pseudo.labels == unseen.labels).float().mean() > 0.7
+
+
+def test_a_corrector_that_cannot_tell_right_from_wrong_leaves_a_student_that_is_mostly_right_alone(
+    tiny_network,
+) -> None:
+    """It sees all pixels alike, of which the student gets a fifth wrong: the best answer is "right"."""
+    method = ecs(tiny_network(probabilities=(0.2, 0.8)), Rigged(0.4, 0.3, 0.3))
+    labelled = flat_batch(label=1)
+    labelled.labels[:, :6] = 0
+    optimiser = torch.optim.SGD(method.corrector.parameters(), lr=1)
+    for _ in range(100):
+        method.zero_grad()
+        step(method, labelled, None).loss.backward()
+        optimiser.step()
+    _, pseudo = step(method, labelled, flat_batch()).mixed
+    assert pseudo.labels.unique().tolist() == [1]
+    assert pseudo.confidence.unique().tolist() == pytest.approx([26 / 32], abs=0.01)
 
 
 def test_the_contrast_reads_labels_first_and_then_corrected_ones(tiny_network, toy_batch) -> None:

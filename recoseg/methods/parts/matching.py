@@ -43,8 +43,18 @@ class Matching(Method):
         self.threshold = lookup(THRESHOLDS, threshold, what="threshold")(pixel_above, num_classes)
 
     @classmethod
-    def build(cls, student: nn.Module, parts: MethodParts, *, cutmix: float = 0.5, **settings: Any) -> Self:
-        return cls(student, parts.weak_to_strong(cutmix), parts.num_classes, **settings)
+    def build(
+        cls,
+        student: nn.Module,
+        parts: MethodParts,
+        *,
+        colours: float = 1,
+        cutmix: float = 0.5,
+        **settings: Any,
+    ) -> Self:
+        return cls(
+            student, parts.weak_to_strong(colours=colours, cutmix=cutmix), parts.num_classes, **settings
+        )
 
     @property
     def least_unlabelled(self) -> int:

@@ -33,10 +33,6 @@ def test_shipped_profiles_are_found_by_name_and_every_config_of_theirs_is_there(
             assert profile.config(dataset).is_file(), (name, dataset)
 
 
-ITSELF = ("fixmatch", "unimatch", "prevmatch", "pseudoseg", "dmt")
-"""Methods whose authors score the network itself: so do the profiles."""
-
-
 @pytest.mark.parametrize(("name", "decay"), [("paper", 0.99), ("small", 0.983), ("tiny", 0.9)])
 def test_all_rows_that_use_unlabelled_images_are_scored_by_the_same_average(name, decay) -> None:
     profile = load_profile(name)
@@ -44,10 +40,7 @@ def test_all_rows_that_use_unlabelled_images_are_scored_by_the_same_average(name
     for row in METHODS:
         cell = cell_at(profile, column, row, 0, out=Path("runs"), data={}, lists=None)
         settings = cell.settings
-        if METHODS[row].method in ITSELF:
-            assert "method.decay" not in settings
-            assert settings["method.average"] is None
-        elif (name, METHODS[row].method) == ("paper", "unimatch_v2"):
+        if (name, METHODS[row].method) == ("paper", "unimatch_v2"):
             assert settings["method.decay"] == 0.996  # the authors': this average labels, too
         elif METHODS[row].method != "supervised":
             assert settings.get("method.decay", settings.get("method.average")) == decay, row
