@@ -152,5 +152,9 @@ def build_contrast(
             f"{needed / 1e9:,.1f} GB, {_COPIES_OF_BANK} times that while a state is saved, and this machine "
             f"has {there / 1e9:,.1f}; take fewer, or fewer channels (contrast.feature_channels)"
         )
-    contrast = RegionalContrast(**settings, bank=FeatureBank(num_classes, channels, **of_bank))
+    try:
+        stored = FeatureBank(num_classes, channels, **of_bank)
+    except UserError as error:
+        raise UserError(f"contrast.bank.{error}") from None
+    contrast = RegionalContrast(**settings, bank=stored)
     return ContrastTerm(contrast=contrast, bank_fill=bank.name, bank_above=above, **own)

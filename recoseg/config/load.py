@@ -116,6 +116,7 @@ def find_config(path: str | Path) -> Path:
 def _read_overrides(words: Sequence[str]) -> dict[str, object]:
     """`--a.b value` and `--a.b=value` as nested settings."""
     values: dict[str, object] = {}
+    given: dict[str, str] = {}
     remaining = list(words)
     while remaining:
         word = remaining.pop(0)
@@ -128,7 +129,15 @@ def _read_overrides(words: Sequence[str]) -> dict[str, object]:
             if not remaining or remaining[0].startswith("--"):
                 raise UsageError(f"--{name} needs a value")
             text = remaining.pop(0)
-        values = merge(values, nested(name.replace("-", "_").split("."), text))
+        name = name.replace("-", "_")
+        given[name] = text
+        values = merge(values, nested(name.split("."), text))
+    for name in (name for name, text in given.items() if is_nothing(text)):
+        below = [other for other in given if other.startswith(f"{name}.")]
+        if below:
+            raise UsageError(
+                f"--{name} {given[name]} leaves nothing to set with --{below[0]}: drop one of them"
+            )
     return values
 
 

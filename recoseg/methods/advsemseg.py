@@ -18,7 +18,7 @@ from recoseg.losses.consistency import mean_inside
 from recoseg.losses.cross_entropy import pixel_cross_entropy
 from recoseg.methods.method import Method, MethodParts, require_whole_labels
 from recoseg.methods.parts.discriminator import PixelDiscriminator, class_maps
-from recoseg.methods.parts.second_networks import without_learning
+from recoseg.methods.parts.second_networks import asked_and_taught
 from recoseg.methods.parts.student_passes import together
 from recoseg.models.layers import resize
 from recoseg.types import IGNORE, Batch, PseudoLabels, StepOutput
@@ -95,8 +95,8 @@ class AdvSemSeg(Method):
         counted = torch.cat([labelled.labels != IGNORE, unlabelled.shown])  # (B, H, W)
         predicted = resize(both.logits.float(), counted.shape[1:]).softmax(1) * counted[:, None]
         true = class_maps(labelled.labels, self.num_classes).to(predicted.dtype)  # (B, K, H, W), both
-        judged = self.discriminator(torch.cat([true, predicted.detach()]))  # (B, H, W), true ones first
-        scores: Tensor = without_learning(self.discriminator, predicted)  # (B, H, W)
+        on_true = self.discriminator(true)
+        scores, on_predicted = asked_and_taught(self.discriminator, predicted)  # (B, H, W), both
         fooling = F.softplus(-scores)  # cross-entropy with "true"
 
         confidence, own = predicted[others].detach().max(1)  # (B, H, W), twice
@@ -117,7 +117,7 @@ class AdvSemSeg(Method):
         if iteration >= self.self_start:
             self_training = pixel_cross_entropy(both.on_mixed.logits, pseudo.labels)
             output = output.plus("self_training", self_training, weight=self.self_weight)
-        return output.plus("discriminator", _discriminator_loss(judged[first], judged[others], counted))
+        return output.plus("discriminator", _discriminator_loss(on_true, on_predicted, counted))
 
 
 def _discriminator_loss(on_true: Tensor, on_predicted: Tensor, counted: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from recoseg.losses.consistency import mean_inside
 from recoseg.methods.method import Method, MethodParts, require_whole_labels
 from recoseg.methods.parts.corrector import Corrector
 from recoseg.methods.parts.ramp import Ramp
-from recoseg.methods.parts.second_networks import without_learning
+from recoseg.methods.parts.second_networks import asked_and_taught
 from recoseg.methods.parts.student_passes import together
 from recoseg.models.layers import resize
 from recoseg.models.probe import undisturbed
@@ -107,13 +107,12 @@ class ECS(Method):
         labels = labelled.labels
         probabilities = resize(logits.float(), labels.shape[1:]).softmax(1)  # (B, K, H, W)
         num_classes, known = probabilities.shape[1], labels != IGNORE
-        asked: Tensor = without_learning(self.corrector, labelled.images, probabilities)
+        asked, said = asked_and_taught(self.corrector, labelled.images, probabilities)  # (B, K + 1, h, w)
         approval = resize(asked.float(), labels.shape[1:]).log_softmax(1)[:, num_classes]  # (B, H, W)
 
         right = probabilities.argmax(1) == labels  # (B, H, W)
         target = labels.masked_fill(right, num_classes).masked_fill(~known, 0)
-        said = self.corrector(labelled.images, probabilities.detach()).float()  # (B, K + 1, h, w)
-        costs = F.cross_entropy(resize(said, labels.shape[1:]), target, reduction="none")
+        costs = F.cross_entropy(resize(said.float(), labels.shape[1:]), target, reduction="none")
         # Were right and wrong pixels to weigh alike, it would take half of all pixels for wrong, and do harm.
         return -mean_inside(approval, known), mean_inside(costs, known)
 

@@ -19,7 +19,7 @@ from recoseg.methods.method import Method, MethodParts, require_whole_labels
 from recoseg.methods.parts.discriminator import PixelDiscriminator
 from recoseg.methods.parts.flaw_maps import read_flaws, true_flaws
 from recoseg.methods.parts.ramp import Ramp
-from recoseg.methods.parts.second_networks import without_learning
+from recoseg.methods.parts.second_networks import asked_and_taught
 from recoseg.methods.parts.student_passes import together
 from recoseg.models.layers import resize
 from recoseg.types import IGNORE, Batch, PseudoLabels, StepOutput
@@ -124,7 +124,8 @@ class GCT(Method):
         images = torch.cat([labelled.images, unlabelled.images]).expand(2, -1, -1, -1, -1)
         seen = torch.cat([images, answers], 2)  # (2, B, 3 + K, H, W)
 
-        scores: Tensor = without_learning(self.detector, seen.flatten(0, 1)).view(2, *inside.shape)
+        asked, taught = asked_and_taught(self.detector, seen.flatten(0, 1))
+        scores, said = asked.view(2, *inside.shape), taught.view(2, *inside.shape)
         flaws = read_flaws(scores.detach().flatten(0, 1), inside.repeat(2, 1, 1), bad_above=self.bad_above)
         targets, both_err = targets_of(answers.detach(), flaws.view_as(scores))
         both_inside = inside.expand_as(scores)
@@ -145,18 +146,15 @@ class GCT(Method):
         output = output.plus("second_supervised", self.supervised_loss(second.on_labelled, labelled))
         output = output.plus("consistency", consistency, weight=weight)
         output = output.plus("correction", correction, weight=self.correction_weight)
-        taught = self._detector_loss(seen.detach(), labelled.labels)
-        return output.plus("detector", taught, weight=self.detector_weight)
+        detector = _detector_loss(said, answers.detach(), labelled.labels)
+        return output.plus("detector", detector, weight=self.detector_weight)
 
-    def _detector_loss(self, seen: Tensor, labels: Tensor) -> Tensor:
-        """All images and what both students say of them (2, B, 3 + K, H, W), labels of the first ones.
 
-        The detector sees all, as when it is asked: its BatchNorm has the same statistics then.
-        """
-        on_all = self.detector(seen.flatten(0, 1)).view(2, seen.shape[1], *seen.shape[3:])
-        said = on_all[:, : len(labels)].flatten(0, 1)  # (2 B, H, W), of labelled images
-        answers, labels = seen[:, : len(labels), 3:].flatten(0, 1), labels.repeat(2, 1, 1)
-        return mean_inside((said - true_flaws(answers, labels)).square(), labels != IGNORE)
+def _detector_loss(said: Tensor, answers: Tensor, labels: Tensor) -> Tensor:
+    """What it says of all images and students (2, B, H, W), their answers, and labels of the first images."""
+    said, answers = (of_all[:, : len(labels)].flatten(0, 1) for of_all in (said, answers))
+    labels = labels.repeat(2, 1, 1)
+    return mean_inside((said - true_flaws(answers, labels)).square(), labels != IGNORE)
 
 
 def targets_of(answers: Tensor, flaws: Tensor) -> tuple[Tensor, Tensor]:

@@ -78,6 +78,14 @@ def test_an_existing_path_is_kept_as_an_absolute_one(tmp_path, monkeypatch) -> N
         ),
         (["--method.mix", "mixup"], r"method.mix: unknown value 'mixup'"),
         (["--contrast", "rco"], r"contrast.name: unknown value 'rco'; did you mean 'reco'\?"),
+        (
+            ["--contrast", "none", "--contrast.weight", "2"],
+            "--contrast none leaves nothing to set with --contrast.weight: drop one",
+        ),
+        (
+            ["--contrast.bank.size=9", "--contrast.bank=none"],
+            "--contrast.bank none leaves nothing to set with --contrast.bank.size",
+        ),
         (["--data", "folder"], "data.root must be given .--data FOLDER.: the folder that holds"),
         (["--train.iterations", "1.5"], "train.iterations: expected a whole number, got '1.5'"),
         (["--train.iterations", "-1"], "train.iterations: must be at least 1, got -1"),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from recoseg.errors import UserError
 from recoseg.methods.parts.discriminator import Discriminator, PixelDiscriminator, class_maps
-from recoseg.methods.parts.second_networks import without_learning
+from recoseg.methods.parts.second_networks import asked_and_taught, without_learning
 from recoseg.types import IGNORE
 
 
@@ -154,3 +154,55 @@ def test_asked_without_learning_statistics_of_batches_stay_as_they_are() -> None
     assert all(parameter.grad is None for parameter in discriminator.parameters())
     assert torch.equal(asked_only, discriminator(maps))
     assert not all(torch.equal(buffer, before[name]) for name, buffer in discriminator.named_buffers())
+
+
+class Reader(nn.Module):
+    """A network of two inputs with BatchNorm."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        self.layers = nn.Sequential(
+            nn.Conv2d(5, 4, 3), nn.BatchNorm2d(4), nn.ReLU(inplace=True), nn.Conv2d(4, 1, 3)
+        )
+
+    def forward(self, images: Tensor, maps: Tensor) -> Tensor:
+        return self.layers(torch.cat([images, maps], 1))
+
+
+def test_one_pass_asks_and_teaches_as_two_would() -> None:
+    """Other gradients for both answers: none of them may reach what it should not."""
+    networks = [Reader().double(), Reader().double()]
+    torch.manual_seed(2)
+    images, maps = torch.rand(2, 3, 9, 9, dtype=torch.float64), torch.rand(2, 2, 9, 9, dtype=torch.float64)
+    weights = torch.rand(2, 2, 1, 5, 5, dtype=torch.float64)
+    apart, joined = (maps.clone().requires_grad_() for _ in networks)
+    asked, taught = without_learning(networks[0], images, apart), networks[0](images, maps)
+    (asked * weights[0] + 3 * taught * weights[1]).sum().backward()
+    both = asked_and_taught(networks[1], images, joined)
+    for found, expected in zip(both, (asked, taught), strict=True):
+        torch.testing.assert_close(found, expected)
+    (both[0] * weights[0] + 3 * both[1] * weights[1]).sum().backward()
+    torch.testing.assert_close(joined.grad, apart.grad)
+    for one, other in zip(*(network.parameters() for network in networks), strict=True):
+        torch.testing.assert_close(one.grad, other.grad)
+    for one, other in zip(*(network.buffers() for network in networks), strict=True):
+        torch.testing.assert_close(one, other)  # statistics entered once in both
+
+
+def test_one_pass_serves_where_one_of_the_answers_teaches_nothing() -> None:
+    network, images = Reader(), torch.rand(2, 3, 9, 9)
+    maps = torch.rand(2, 2, 9, 9, requires_grad=True)
+    asked, _ = asked_and_taught(network, images, maps)
+    asked.sum().backward()
+    assert maps.grad.any()
+    assert not any(parameter.grad.any() for parameter in network.parameters())
+    maps.grad, calls = None, []
+    network.register_forward_pre_hook(lambda *_: calls.append(1))
+    _, taught = asked_and_taught(network, images, maps)
+    taught.sum().backward()
+    assert not maps.grad.any()
+    assert all(
+        parameter.grad.any() for name, parameter in network.named_parameters() if name.endswith("3.bias")
+    )
+    assert len(calls) == 1

@@ -136,16 +136,14 @@ def test_the_detector_learns_the_true_flaws_of_both_students(gct, toy_batch) -> 
     assert output.parts["detector"].item() == pytest.approx(errors / counts, rel=1e-4)
 
 
-def test_the_detector_is_asked_as_it_is_taught(gct, toy_batch) -> None:
-    """In train mode and of all images: its BatchNorm would otherwise have other statistics."""
+def test_the_detector_is_asked_and_taught_in_one_pass_over_all_images(gct, toy_batch) -> None:
+    """In train mode: its BatchNorm has the same statistics for both, and counts them once."""
     method, found = gct().train(), []
     method.detector.register_forward_pre_hook(lambda network, seen: found.append((network.training, *seen)))
     step(method, toy_batch(size=SIZE), toy_batch(size=SIZE, seed=1, visible=False))
-    (one_mode, one), (other_mode, other) = found
-    assert one_mode
-    assert other_mode
-    assert torch.equal(one, other)
-    assert (one.requires_grad, other.requires_grad) == (True, False)
+    ((mode, seen),) = found
+    assert mode
+    assert len(seen) == 8  # two students, two labelled and two unlabelled images
 
 
 def gradients(method: GCT, *batches: Batch) -> dict[str, Tensor]:

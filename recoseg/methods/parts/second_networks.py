@@ -20,6 +20,34 @@ def without_learning(network: nn.Module, *inputs: Tensor) -> Any:
     return functional_call(network, fixed, inputs)
 
 
+def asked_and_taught(network: nn.Module, *inputs: Tensor) -> tuple[Tensor, Tensor]:
+    """What `network(*inputs)` says, twice: the first teaches the inputs alone, the second the network alone.
+
+    As `without_learning(network, *inputs)` and `network` of detached inputs, with one forward pass for both.
+    """
+    asked, taught = _OnePass.apply(network, len(inputs), *inputs, *network.parameters())  # type: ignore[no-untyped-call]
+    return asked, taught
+
+
+class _OnePass(torch.autograd.Function):
+    """A pass with a graph of its own, gone through backwards once for each of its two answers."""
+
+    @staticmethod
+    def forward(ctx: Any, network: nn.Module, num_inputs: int, *tensors: Tensor) -> tuple[Tensor, Tensor]:
+        inputs = [one.detach().requires_grad_(one.requires_grad) for one in tensors[:num_inputs]]
+        with torch.enable_grad():
+            answer = network(*inputs)
+        ctx.inputs, ctx.parameters, ctx.answer = inputs, tensors[num_inputs:], answer
+        return answer.detach(), answer.detach().clone()
+
+    @staticmethod
+    def backward(ctx: Any, by_asking: Tensor, by_teaching: Tensor) -> tuple[Tensor | None, ...]:
+        learning = [one for one in ctx.inputs if one.requires_grad]
+        found = iter(torch.autograd.grad(ctx.answer, learning, by_asking, retain_graph=True))
+        of_inputs = [next(found) if one.requires_grad else None for one in ctx.inputs]
+        return None, None, *of_inputs, *torch.autograd.grad(ctx.answer, ctx.parameters, by_teaching)
+
+
 def untouched(network: nn.Module) -> Tensor:
     """0, with a gradient of 0 for each parameter: processes that train together wait for all gradients."""
     return torch.stack([parameter.flatten()[:0].sum() for parameter in network.parameters()]).sum()
