@@ -25,6 +25,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any, get_type_hints
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -39,6 +40,7 @@ from recoseg.config.settings import RunConfig
 from recoseg.data.dataset import Dataset
 from recoseg.kept_memory import keep_freed_memory
 from recoseg.methods import METHODS as OURS
+from recoseg.methods.parts import second_networks
 from recoseg.runs.run_folder import RunFolder
 from recoseg.runs.start import build_trainer
 from recoseg.seeds import numpy_generator
@@ -142,24 +144,39 @@ class Pass:
     module: nn.Module
     inputs: tuple[Any, ...]
     with_gradient: bool
+    learns: bool  # the module, not its inputs alone
+    two_ways_back: bool  # apart: inputs and module learn from different losses
 
     def again(self) -> None:
         inputs = tree_map(_leaf, self.inputs)
         with torch.set_grad_enabled(self.with_gradient):
             outputs = [one for one in _tensors(self.module(*inputs)) if one.requires_grad]
-        if outputs:
-            torch.autograd.backward(outputs, [torch.full_like(one, 1e-6) for one in outputs])
+        asking = [one for one in _tensors(inputs) if one.requires_grad]
+        learning = [one for one in self.module.parameters() if one.requires_grad and self.learns]
+        ways = [asking, learning] if self.two_ways_back else [asking + learning]
+        given = [torch.full_like(one, 1e-6) for one in outputs]
+        for leaves in ways if outputs else ():
+            torch.autograd.grad(outputs, leaves, given, retain_graph=self.two_ways_back, allow_unused=True)
 
 
 def recorded_passes(trainer: Trainer, step: Callable[[], None]) -> list[Pass]:
     """The outermost calls of modules in a step: a network, not its layers; no views and no contrast."""
     found: list[Pass] = []
-    depth = 0
+    depth, for_two = 0, False
+    one_pass = second_networks._OnePass.forward
+
+    def noted_pass(*inputs: Any) -> Any:
+        nonlocal for_two
+        for_two = True
+        answers = one_pass(*inputs)
+        for_two = False
+        return answers
 
     def enter(module: nn.Module, inputs: tuple[Any, ...]) -> None:
         nonlocal depth
         if depth == 0:
-            found.append(Pass(module, tree_map(_leaf, inputs), torch.is_grad_enabled()))
+            learns = any(parameter.requires_grad for parameter in module.parameters())
+            found.append(Pass(module, tree_map(_leaf, inputs), torch.is_grad_enabled(), learns, for_two))
         depth += 1
 
     def leave(module: nn.Module, inputs: Any, output: Any) -> None:
@@ -175,7 +192,8 @@ def recorded_passes(trainer: Trainer, step: Callable[[], None]) -> list[Pass]:
         if module is not method and id(module) not in others
         for hook in (module.register_forward_pre_hook(enter), module.register_forward_hook(leave))
     ]
-    step()
+    with patch.object(second_networks._OnePass, "forward", staticmethod(noted_pass)):
+        step()
     for hook in hooks:
         hook.remove()
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -129,15 +130,16 @@ def _read_overrides(words: Sequence[str]) -> dict[str, object]:
             if not remaining or remaining[0].startswith("--"):
                 raise UsageError(f"--{name} needs a value")
             text = remaining.pop(0)
-        name = name.replace("-", "_")
-        given[name] = text
-        values = merge(values, nested(name.split("."), text))
-    for name in (name for name, text in given.items() if is_nothing(text)):
-        below = [other for other in given if other.startswith(f"{name}.")]
-        if below:
+        keys = name.replace("-", "_").split(".")
+        above = next(
+            (one for one in accumulate(keys[:-1], "{}.{}".format) if is_nothing(given.get(one, 0))), None
+        )
+        if above is not None:
             raise UsageError(
-                f"--{name} {given[name]} leaves nothing to set with --{below[0]}: drop one of them"
+                f"--{above} {given[above]} leaves nothing to set with --{name}: drop one of them"
             )
+        given[".".join(keys)] = text
+        values = merge(values, nested(keys, text))
     return values
 
 

@@ -37,7 +37,7 @@ def test_a_run_with_a_bank_that_was_cut_short_ends_as_if_it_had_never_been(
     [
         (["--contrast.bank=teacher"], "contrast.bank teacher: supervised has no moving average"),
         (["--contrast.bank.warm-up=4"], "4 steps last to the end of the run"),
-        (["--contrast.bank.size=5"], "recoseg: contrast.bank.per_step: got 16, needs at most the size of the bank, 5"),
+        (["--contrast.bank.size=5"], "contrast.bank.per_step: got 16, needs at most the size of the bank, 5"),
         (["--contrast.bank.size=0"], "contrast.bank.size: must be at least 1"),
         (
             ["--contrast.bank=confident", "--contrast.bank.above=1.1"],

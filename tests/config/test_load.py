@@ -83,7 +83,7 @@ def test_an_existing_path_is_kept_as_an_absolute_one(tmp_path, monkeypatch) -> N
             "--contrast none leaves nothing to set with --contrast.weight: drop one",
         ),
         (
-            ["--contrast.bank.size=9", "--contrast.bank=none"],
+            ["--contrast.bank=none", "--contrast.bank.size=9"],
             "--contrast.bank none leaves nothing to set with --contrast.bank.size",
         ),
         (["--data", "folder"], "data.root must be given .--data FOLDER.: the folder that holds"),
@@ -230,3 +230,5 @@ def test_the_contrast_is_off_until_it_is_asked_for() -> None:
     assert load(None, ["--contrast", "reco"]).contrast.num_queries == 256
     assert load(None, ["--contrast.keys", "shared"]).contrast.keys == "shared"
     assert load(None, ["--contrast.keys", "shared", "--contrast", "none"]).contrast is None
+    again = ["--contrast", "none", "--contrast", "reco", "--contrast.keys", "per_query"]
+    assert load(None, again).contrast.keys == "per_query"
