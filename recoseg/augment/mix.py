@@ -97,6 +97,21 @@ def random_small_boxes(images: Tensor, generator: torch.Generator, *, probabilit
     return in_rows[:, :, None] & in_columns[:, None]
 
 
+def boxes_of_size(images: Tensor, share: float, generator: torch.Generator) -> Tensor:
+    """(B, H, W) bool, true inside a box at a random place of each image, its sides a share of the image's."""
+    count, _, *size = images.shape
+    uniform = torch.rand(2, count, 1, generator=generator, dtype=torch.float64)
+    sides = [round(share * length) for length in size]
+    starts = [
+        (one * (length - side + 1)).long() for one, length, side in zip(uniform, size, sides, strict=True)
+    ]
+    rows, columns = (
+        within(start, start + side, length).to(images.device, non_blocking=True)
+        for start, side, length in zip(starts, sides, size, strict=True)
+    )
+    return rows[:, :, None] & columns[:, None]
+
+
 def within(start: Tensor, stop: Tensor, length: int) -> Tensor:
     """(B, 1) and (B, 1) -> (B, length) bool."""
     place = torch.arange(length)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,12 +10,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from recoseg.augment.colour import ColourChange, ColourJitter, GaussianBlur, as_often
+from recoseg.augment.colour import ColourChange, ColourJitter, GaussianBlur
 from recoseg.augment.crop import RandomCrop
 from recoseg.augment.mix import MIXES
 from recoseg.augment.strong import StrongView
 from recoseg.augment.weak import WeakView
-from recoseg.augment.weak_to_strong import STRONG_COLOURS, WeakToStrong
+from recoseg.augment.weak_to_strong import WeakToStrong
 from recoseg.builders import keywords
 from recoseg.builders.models import build_starting_model
 from recoseg.builders.training import build_optimiser
@@ -58,10 +58,11 @@ def build_strong_view(augment: AugmentSettings, mix: str) -> StrongView:
     return StrongView(scale=augment.scale, mix=MIXES[mix], colours=colours, flip=augment.flip)
 
 
-def build_weak_to_strong(augment: AugmentSettings, *, colours: float, cutmix: float) -> WeakToStrong:
-    """What FixMatch and its heirs see of unlabelled images: strong colours are a part of the method."""
-    strong = as_often(STRONG_COLOURS, colours)
-    return WeakToStrong(scale=augment.scale, flip=augment.flip, colours=strong, cutmix=cutmix)
+def build_weak_to_strong(
+    augment: AugmentSettings, colours: Sequence[ColourChange], *, cutmix: float
+) -> WeakToStrong:
+    """What FixMatch and its heirs see of unlabelled images: strong colours are a part of each method."""
+    return WeakToStrong(scale=augment.scale, flip=augment.flip, colours=colours, cutmix=cutmix)
 
 
 def build_method(

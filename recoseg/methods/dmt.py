@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Literal
 
 import torch
@@ -15,15 +14,12 @@ from recoseg.augment.strong import StrongView
 from recoseg.distributed import mean_over_processes, world_size
 from recoseg.errors import UserError
 from recoseg.methods.method import Method, MethodParts
-from recoseg.methods.parts.confidence_histogram import ConfidenceHistogram
-from recoseg.methods.parts.ema_teacher import Teacher
 from recoseg.methods.parts.ramp import Ramp
+from recoseg.methods.parts.second_networks import require_two_starts
 from recoseg.methods.parts.student_passes import together
+from recoseg.methods.parts.surest_labels import SurestLabels
 from recoseg.models.layers import resize
 from recoseg.types import IGNORE, Batch, ModelOutput, PseudoLabels, StepOutput
-
-_SUREST = 1 - 2**-24
-"""The most that a network counts as sure, the number before 1: that is left to people."""
 
 
 class DMT(Method):
@@ -70,12 +66,15 @@ class DMT(Method):
                 raise UserError(f"{name} must be at least 0, got {value:g}")
         if rounds < 1:
             raise UserError(f"rounds must be at least 1, got {rounds}")
-        _require_two_starts(student, second)
+        require_two_starts("dmt", student, second)
         self.second, self.view, self.optimiser = second, view, optimiser(second)
         self.agree_power, self.disagree_power = agree_power, disagree_power
         self.rounds, self.iterations = rounds, iterations
         self.ramp = Ramp(supervised_start=supervised_start)
-        self.by_student, self.by_second = _Labeller(student, num_classes), _Labeller(second, num_classes)
+        self.by_student, self.by_second = (
+            SurestLabels(student, num_classes),
+            SurestLabels(second, num_classes),
+        )
 
     @classmethod
     def build(cls, student: nn.Module, parts: MethodParts, **settings: Any) -> DMT:
@@ -122,7 +121,7 @@ class DMT(Method):
         )
 
     def _shown(
-        self, labeller: _Labeller, unlabelled: Batch, share: float, generator: torch.Generator
+        self, labeller: SurestLabels, unlabelled: Batch, share: float, generator: torch.Generator
     ) -> tuple[Tensor, PseudoLabels]:
         """What a network sees of the unlabelled images, and what the other one's copy says of them."""
         pseudo = labeller.surest(unlabelled, share)
@@ -147,26 +146,6 @@ class DMT(Method):
             return
         self.by_student.begin_round(self.student, iteration)
         self.by_second.begin_round(self.second, iteration)
-
-
-class _Labeller(nn.Module):
-    """A copy of a network, which labels for one round, and a histogram of how sure it is."""
-
-    def __init__(self, network: nn.Module, num_classes: int) -> None:
-        super().__init__()
-        self.copy = Teacher(network, decay=0)  # a moving average that forgets all: as old as its last update
-        self.histogram = ConfidenceHistogram(num_classes)
-
-    def begin_round(self, network: nn.Module, iteration: int) -> None:
-        self.copy.update(network, iteration)
-        self.histogram.forget()
-
-    def surest(self, unlabelled: Batch, share: float) -> PseudoLabels:
-        """The labels of those pixels that are, of their class, among the surest share of the round so far."""
-        pseudo = self.copy.pseudo_label(unlabelled.images).within(unlabelled.inside)
-        pseudo = replace(pseudo, confidence=pseudo.confidence.clamp(max=_SUREST))
-        self.histogram.add(pseudo)
-        return self.histogram.surest(pseudo, share)
 
 
 def agreement_losses(
@@ -194,13 +173,3 @@ def _weight_of(labels: Tensor, class_weights: Tensor | None) -> Tensor:
     if class_weights is None:
         return (labels != IGNORE).sum().float()
     return torch.cat([class_weights, class_weights.new_zeros(IGNORE + 1 - len(class_weights))])[labels].sum()
-
-
-def _require_two_starts(first: nn.Module, second: nn.Module) -> None:
-    theirs = dict(second.named_parameters())
-    shared = [(mine, theirs[name]) for name, mine in first.named_parameters() if name in theirs]
-    if shared and all(torch.equal(mine, other) for mine, other in shared):
-        raise UserError(
-            "dmt needs two networks that start apart, and both have the same weights: give an encoder's "
-            "(model.pretrained) in place of a whole network's, or take another method"
-        )

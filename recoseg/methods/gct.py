@@ -19,7 +19,7 @@ from recoseg.methods.method import Method, MethodParts, require_whole_labels
 from recoseg.methods.parts.discriminator import PixelDiscriminator
 from recoseg.methods.parts.flaw_maps import read_flaws, true_flaws
 from recoseg.methods.parts.ramp import Ramp
-from recoseg.methods.parts.second_networks import asked_and_taught
+from recoseg.methods.parts.second_networks import asked_and_taught, require_two_starts
 from recoseg.methods.parts.student_passes import together
 from recoseg.models.layers import resize
 from recoseg.types import IGNORE, Batch, PseudoLabels, StepOutput
@@ -91,15 +91,8 @@ class GCT(Method):
 
     @classmethod
     def build(cls, student: nn.Module, parts: MethodParts, **settings: Any) -> GCT:
-        second, weights = parts.another_network(), dict(student.named_parameters())
-        if all(
-            name in weights and torch.equal(weights[name], weight)
-            for name, weight in second.named_parameters()
-        ):
-            raise UserError(
-                "gct needs two networks that start differently, and these start alike: leave out "
-                "model.weights (model.pretrained fills the encoder alone), or take another method"
-            )
+        second = parts.another_network()
+        require_two_starts("gct", student, second)
         view = parts.strong_view("none")
         return cls(student, second, view, parts.num_classes, parts.optimiser, **settings)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -77,17 +77,8 @@ class PrevMatch(UniMatch):
         self.previous = nn.ModuleList(Teacher(student, decay=0) for _ in range(num_previous))
 
     @classmethod
-    def build(
-        cls,
-        student: nn.Module,
-        parts: MethodParts,
-        *,
-        colours: float = 1,
-        cutmix: float = 0.5,
-        **settings: Any,
-    ) -> PrevMatch:
-        views = parts.weak_to_strong(colours=colours, cutmix=cutmix)
-        return cls(student, views, parts.num_classes, parts.iterations, **settings)
+    def _of_run(cls, parts: MethodParts) -> tuple[int, ...]:
+        return parts.num_classes, parts.iterations
 
     def step(
         self, labelled: Batch, unlabelled: Batch | None, *, iteration: int, generator: torch.Generator

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -11,24 +10,23 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from recoseg.augment.colour import ColourChange, ColourJitter, as_often, changed
-from recoseg.augment.mix import MEAN_COLOUR, no_mix, within
-from recoseg.augment.strong import StrongView
+from recoseg.augment.colour import ColourJitter, as_often, changed
+from recoseg.augment.mix import MEAN_COLOUR, boxes_of_size
+from recoseg.augment.weak_to_strong import WeakToStrong
 from recoseg.errors import UserError
 from recoseg.losses.consistency import cells_inside, mean_inside
 from recoseg.losses.cross_entropy import pixel_cross_entropy
 from recoseg.losses.shrink_labels import shrink_labels
 from recoseg.methods.method import Method, MethodParts
-from recoseg.methods.parts.activation_maps import ActivationMaps
+from recoseg.methods.parts.activation_maps import ActivationMaps, map_channels
 from recoseg.methods.parts.ema_teacher import by_batch
 from recoseg.methods.parts.student_passes import part
 from recoseg.models.layers import resize
-from recoseg.models.network import SegmentationNetwork, without_features
+from recoseg.models.network import without_features
 from recoseg.models.probe import undisturbed
 from recoseg.types import IGNORE, Batch, ModelOutput, PseudoLabels, StepOutput
 
-_STRONG_COLOURS = (ColourJitter(probability=1, brightness=0.5, contrast=0.5, saturation=0.5, hue=0.25),)
-_TRIED = (64, 64)  # pixels of the image that tells what maps an encoder gives
+STRONG_JITTER = ColourJitter(probability=1, brightness=0.5, contrast=0.5, saturation=0.5, hue=0.25)
 
 
 class PseudoSeg(Method):
@@ -57,8 +55,7 @@ class PseudoSeg(Method):
         student: nn.Module,
         activation_maps: ActivationMaps,
         optimiser: Optimizer,
-        weak_view: StrongView,
-        colours: Sequence[ColourChange] = _STRONG_COLOURS,
+        views: WeakToStrong,
         *,
         temperature: float = 0.5,
         present_above: float = 0.5,
@@ -74,8 +71,7 @@ class PseudoSeg(Method):
             raise UserError(f"cut is a share of the crop's sides, at least 0 and below 1, got {cut:g}")
         if not temperature > 0:
             raise UserError(f"temperature must be above 0, got {temperature:g}")
-        self.activation_maps, self.optimiser = activation_maps, optimiser
-        self.weak_view, self.colours = weak_view, tuple(colours)
+        self.activation_maps, self.optimiser, self.views = activation_maps, optimiser, views
         self.temperature, self.present_above, self.cut = temperature, present_above, cut
 
     @classmethod
@@ -83,10 +79,8 @@ class PseudoSeg(Method):
         cls, student: nn.Module, parts: MethodParts, *, colours: float = 1, **settings: Any
     ) -> PseudoSeg:
         maps = ActivationMaps(map_channels(student), parts.num_classes, background=parts.background)
-        view = parts.strong_view("none")
-        weak = StrongView(scale=view.view.scale, mix=no_mix, colours=(), flip=view.flip.probability)
-        strong = as_often(_STRONG_COLOURS, colours)
-        return cls(student, maps, parts.optimiser(maps), weak, strong, **settings)
+        views = parts.weak_to_strong(as_often((STRONG_JITTER,), colours), cutmix=0)
+        return cls(student, maps, parts.optimiser(maps), views, **settings)
 
     def own_optimisers(self) -> dict[str, Optimizer]:
         return {"activation_maps": self.optimiser}
@@ -95,7 +89,7 @@ class PseudoSeg(Method):
         self, labelled: Batch, unlabelled: Batch | None, *, iteration: int, generator: torch.Generator
     ) -> StepOutput:
         assert unlabelled is not None
-        unlabelled = self._weakly_seen(unlabelled, generator)
+        unlabelled = self.views.weak(unlabelled, generator)
         strong, uncut = self._strongly_seen(unlabelled, generator)
         encoded = self.student.encode(torch.cat([labelled.images, strong]))  # type: ignore[operator]
         both: ModelOutput = self.student.decode(encoded)  # type: ignore[operator]
@@ -121,23 +115,12 @@ class PseudoSeg(Method):
         pixels = [(on_labelled, PseudoLabels.of_batch(labelled)), (on_strong, pseudo)]
         return replace(output, pixels=pixels, mixed=(strong, pseudo))
 
-    def _weakly_seen(self, unlabelled: Batch, generator: torch.Generator) -> Batch:
-        """Scaled and flipped, with what is known of it: both views are made of that."""
-        nothing = PseudoLabels(
-            torch.zeros_like(unlabelled.labels), torch.full_like(unlabelled.labels, 0.5, dtype=torch.float)
-        )
-        images, seen = self.weak_view(
-            unlabelled.images, nothing.within(unlabelled.inside), unlabelled.labels, generator
-        )
-        known = seen.labels.where(seen.confidence == 1, IGNORE)  # as known labels alone have
-        return replace(unlabelled, images=images, labels=known, inside=seen.labels != IGNORE)
-
     def _strongly_seen(self, unlabelled: Batch, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Images (B, 3, H, W) of other colours with a box cut out, and which pixels (B, H, W) are left."""
         images = unlabelled.images
         with torch.autocast(images.device.type, enabled=False):
-            images = changed(images, self.colours, generator)
-        cut_out = _boxes(images, self.cut, generator)
+            images = changed(images, self.views.colours, generator)
+        cut_out = boxes_of_size(images, self.cut, generator)
         images = torch.where(cut_out[:, None], images.new_tensor(MEAN_COLOUR).view(1, 3, 1, 1), images)
         return images, ~cut_out if unlabelled.inside is None else unlabelled.inside & ~cut_out
 
@@ -159,24 +142,6 @@ class PseudoSeg(Method):
         return target.where(known == IGNORE, certain.to(target))
 
 
-def map_channels(student: nn.Module) -> list[int]:
-    """The channels of the maps that the encoder gives, which must be maps."""
-    if not isinstance(student, SegmentationNetwork):
-        raise UserError(
-            f"pseudoseg works between encoder and decoder, and {type(student).__name__} tells no encoder: "
-            "take deeplab_v3_plus or deeplab_v2, or another method"
-        )
-    first = next(student.parameters())
-    with undisturbed(student):
-        maps = student.encode(torch.zeros(1, 3, *_TRIED, device=first.device)).maps
-    if any(one.ndim != 4 for one in maps[-2:]):
-        raise UserError(
-            f"pseudoseg needs an encoder of maps (B, C, h, w), and that of {type(student).__name__} gives "
-            f"{tuple(maps[-1].shape)}: take deeplab_v3_plus or deeplab_v2, or another method"
-        )
-    return [one.shape[1] for one in maps]
-
-
 def sharpened_mean(first: Tensor, second: Tensor, inside: Tensor | None, *, temperature: float) -> Tensor:
     """Logits (B, K, h, w) twice, and cells `inside` (B, h, w) -> probabilities (B, K, h, w)."""
     squares = (first.square() + second.square()).mean(1) / 2  # (B, h, w)
@@ -185,21 +150,6 @@ def sharpened_mean(first: Tensor, second: Tensor, inside: Tensor | None, *, temp
     scale = mean_square.clamp(min=1e-12).rsqrt()[:, None, None, None]
     mean = ((first * scale).softmax(1) + (second * scale).softmax(1)) / 2
     return (mean.log() / temperature).softmax(1)  # its power, which would be 0 for all at a low temperature
-
-
-def _boxes(images: Tensor, share: float, generator: torch.Generator) -> Tensor:
-    """(B, H, W) bool: a box at a random place of each image, its sides a share of the image's."""
-    count, _, *size = images.shape
-    uniform = torch.rand(2, count, 1, generator=generator, dtype=torch.float64)
-    sides = [round(share * length) for length in size]
-    starts = [
-        (one * (length - side + 1)).long() for one, length, side in zip(uniform, size, sides, strict=True)
-    ]
-    rows, columns = (
-        within(start, start + side, length).to(images.device, non_blocking=True)
-        for start, side, length in zip(starts, sides, size, strict=True)
-    )
-    return rows[:, :, None] & columns[:, None]
 
 
 def _labels_of(target: Tensor, shown: Tensor) -> PseudoLabels:

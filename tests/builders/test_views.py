@@ -5,14 +5,17 @@ from __future__ import annotations
 import pytest
 import torch
 
+from recoseg.augment.colour import as_often
+from recoseg.augment.weak_to_strong import STRONG_COLOURS
 from recoseg.builders.methods import build_weak_to_strong
 from recoseg.config.train_settings import AugmentSettings
+from recoseg.errors import UserError
 
 PLAIN = AugmentSettings(jitter=0, blur=0, scale=(1, 1))
 
 
 def strong_views(images: torch.Tensor, *, colours: float) -> torch.Tensor:
-    views = build_weak_to_strong(PLAIN, colours=colours, cutmix=0)
+    views = build_weak_to_strong(PLAIN, as_often(STRONG_COLOURS, colours), cutmix=0)
     return views.strong(images, torch.Generator().manual_seed(0)).images
 
 
@@ -32,3 +35,8 @@ def test_strong_views_of_fixmatch_and_its_heirs_have_the_authors_colours_whateve
 def test_strong_views_can_keep_their_colours() -> None:
     images = torch.rand(50, 3, 2, 2)
     torch.testing.assert_close(strong_views(images, colours=0), images)
+
+
+def test_a_share_of_colours_that_is_none_is_refused() -> None:
+    with pytest.raises(UserError, match="colours is a share of how often colours change, between 0 and 1"):
+        as_often(STRONG_COLOURS, 1.5)

@@ -56,4 +56,4 @@ def test_dmt_without_a_second_start_is_refused_in_one_line(recoseg, trained_run,
     weights = trained_run("run", *small) / "weights.safetensors"
     outcome = recoseg("train", "--out", "other", *small, "--method=dmt", f"--model.weights={weights}")
     assert (outcome.code in (1, 2), outcome.err.count("\n")) == (True, 1)
-    assert "dmt needs two networks that start apart" in outcome.err
+    assert "dmt needs two networks that start differently" in outcome.err

@@ -11,12 +11,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-import recoseg.methods.dmt as dmt_module
 from recoseg import RegionalContrast
 from recoseg.errors import UserError
 from recoseg.methods.dmt import DMT, agreement_losses
-from recoseg.methods.parts.confidence_histogram import ConfidenceHistogram
 from recoseg.methods.parts.contrast import ContrastTerm
+from recoseg.methods.parts.surest_labels import ConfidenceHistogram, SurestLabels
 from recoseg.types import IGNORE, Batch, PseudoLabels
 
 
@@ -158,13 +157,13 @@ def test_rounds_are_equal_parts_of_what_the_supervised_start_leaves(method) -> N
 
 
 def test_each_round_asks_for_a_larger_share(method, toy_batch, generator, monkeypatch) -> None:
-    asked, surest, dmt = [], dmt_module._Labeller.surest, method(iterations=5)
+    asked, surest, dmt = [], SurestLabels.surest, method(iterations=5)
 
     def note(labeller, unlabelled, share):
         asked.append(share)
         return surest(labeller, unlabelled, share)
 
-    monkeypatch.setattr(dmt_module._Labeller, "surest", note)
+    monkeypatch.setattr(SurestLabels, "surest", note)
     for iteration in range(5):
         dmt(toy_batch(), toy_batch(seed=1, visible=False), iteration=iteration, generator=generator)
     assert asked == pytest.approx([0.2, 0.2, 0.4, 0.4, 0.6, 0.6, 0.8, 0.8, 1, 1])  # of both networks
@@ -287,7 +286,7 @@ def test_the_contrast_takes_the_students_answer_and_the_others_labels(method, to
 
 
 def test_networks_that_start_alike_are_refused(tiny_network, same_view) -> None:
-    with pytest.raises(UserError, match="dmt needs two networks that start apart"):
+    with pytest.raises(UserError, match="dmt needs two networks that start differently"):
         DMT(
             tiny_network(),
             tiny_network(),

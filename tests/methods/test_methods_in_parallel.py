@@ -156,7 +156,7 @@ def build(name: str) -> Method:
             iterations=6,
             supervised_start=1,
         ),
-        "pseudoseg": PseudoSeg(student, maps, torch.optim.SGD(maps.parameters()), SameView(), (), cut=0),
+        "pseudoseg": PseudoSeg(student, maps, torch.optim.SGD(maps.parameters()), plain, cut=0),
         "fixmatch": FixMatch(student, plain, 2, pixel_above=0.5),
         "daw": FixMatch(student, plain, 2, threshold="daw"),
         "unimatch": UniMatch(student, plain, 2, pixel_above=0.5, drop=0),

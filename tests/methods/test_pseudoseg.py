@@ -12,14 +12,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from recoseg import RegionalContrast
-from recoseg.augment.mix import no_mix
-from recoseg.augment.strong import StrongView
+from recoseg.augment.weak_to_strong import WeakToStrong
 from recoseg.builders.models import build_model
 from recoseg.config.model_settings import DeepLabV2Model, DeepLabV3PlusModel
 from recoseg.errors import UserError
-from recoseg.methods.parts.activation_maps import ActivationMaps
+from recoseg.methods.parts.activation_maps import ActivationMaps, map_channels
 from recoseg.methods.parts.contrast import ContrastTerm
-from recoseg.methods.pseudoseg import PseudoSeg, map_channels, sharpened_mean
+from recoseg.methods.pseudoseg import STRONG_JITTER, PseudoSeg, sharpened_mean
 from recoseg.types import IGNORE, Batch, StepOutput
 
 
@@ -125,7 +124,7 @@ def test_attention_is_the_softmax_of_products_over_the_root_of_their_length() ->
 def method_of(student: nn.Module, **settings: float) -> PseudoSeg:
     torch.manual_seed(1)
     maps = ActivationMaps([8], 2)
-    view = StrongView(mix=no_mix, colours=(), flip=0)
+    view = WeakToStrong(flip=0, colours=[STRONG_JITTER], cutmix=0)
     return PseudoSeg(student, maps, torch.optim.SGD(maps.parameters(), lr=0.1), view, **settings)  # type: ignore[arg-type]
 
 
@@ -219,11 +218,14 @@ def test_attention_is_the_cross_entropy_of_activation_maps_of_the_classes_in_the
     logits = F.interpolate(logits, (32, 32), mode="bilinear")
     expected = F.cross_entropy(logits, labelled.labels).item()
     assert output.parts["attention"].item() == pytest.approx(expected, rel=1e-4)
+    method.class_weights = weights = torch.tensor([1.0, 3.0])
+    output = method(labelled, toy_batch(seed=1, visible=False), iteration=0, generator=generator)
+    expected = F.cross_entropy(logits, labelled.labels, weights).item()
+    assert output.parts["attention"].item() == pytest.approx(expected, rel=1e-4)
 
 
-def test_the_strong_view_has_the_authors_colours(tiny_network, toy_batch, generator) -> None:
-    method = method_of(tiny_network())
-    (jitter,) = method.colours
+def test_the_strong_view_has_the_authors_colours() -> None:
+    jitter = STRONG_JITTER
     strengths = (jitter.brightness, jitter.contrast, jitter.saturation, jitter.hue)
     assert (jitter.probability, *strengths) == (1, 0.5, 0.5, 0.5, 0.25)
 
@@ -238,11 +240,10 @@ def test_known_pixels_of_partly_labelled_images_are_their_own_target(tiny_networ
 
 def test_both_views_are_of_the_image_as_it_was_scaled_and_flipped(tiny_network, toy_batch, generator) -> None:
     method = method_of(tiny_network(norm=False), cut=0)
-    method.weak_view = StrongView(scale=(0.5, 0.5), mix=no_mix, colours=(), flip=1)
-    method.colours = ()
+    method.views = WeakToStrong(scale=(0.5, 0.5), flip=1, colours=(), cutmix=0)
     unlabelled = toy_batch(seed=1, visible=False)
     unlabelled.labels[0, 8, 4] = 1
-    seen = method._weakly_seen(replace(unlabelled, sparse=True), generator)
+    seen = method.views.weak(replace(unlabelled, sparse=True), generator)
     assert seen.inside is not None
     assert seen.inside[:, :16, 16:].all()  # half the size, at the top right since it is flipped
     assert seen.inside.sum() == 2 * 16 * 16
@@ -312,10 +313,11 @@ def test_both_deeplabs_serve(model, toy_batch, generator) -> None:
     parts = SimpleNamespace(
         num_classes=2,
         background=0,
-        strong_view=lambda mix: StrongView(),
+        weak_to_strong=lambda colours, cutmix: WeakToStrong(colours=colours, cutmix=cutmix),
         optimiser=lambda network: torch.optim.SGD(network.parameters(), lr=0.1),
     )
-    method = PseudoSeg.build(student, parts)  # type: ignore[arg-type]
+    method = PseudoSeg.build(student, parts, colours=0.5)  # type: ignore[arg-type]
+    assert method.views.colours == (replace(STRONG_JITTER, probability=0.5),)
     output = method(toy_batch(), toy_batch(seed=1, visible=False), iteration=0, generator=generator)
     output.loss.backward()
     assert all(parameter.grad is not None for parameter in method.parameters())

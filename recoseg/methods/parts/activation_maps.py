@@ -8,10 +8,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from recoseg.errors import UserError
 from recoseg.losses.consistency import cells_inside
 from recoseg.models.layers import resize
+from recoseg.models.network import SegmentationNetwork
+from recoseg.models.probe import undisturbed
 
 _WIDTH = 128  # of queries and keys
+_TRIED = (64, 64)  # pixels of the image that tells what maps an encoder gives
 
 
 class ActivationMaps(nn.Module):
@@ -83,6 +87,24 @@ class ActivationMaps(nn.Module):
             raw = F.conv2d(deepest, self.classifier.weight[:, :, None, None]).relu() * shown
             raw = raw * present[:, :, None, None]
             return raw / raw.amax((2, 3), keepdim=True).clamp(min=1e-12)
+
+
+def map_channels(student: nn.Module) -> list[int]:
+    """The channels of the maps that the encoder gives, which must be maps."""
+    if not isinstance(student, SegmentationNetwork):
+        raise UserError(
+            f"pseudoseg works between encoder and decoder, and {type(student).__name__} tells no encoder: "
+            "take deeplab_v3_plus or deeplab_v2, or another method"
+        )
+    first = next(student.parameters())
+    with undisturbed(student):
+        maps = student.encode(torch.zeros(1, 3, *_TRIED, device=first.device)).maps
+    if any(one.ndim != 4 for one in maps[-2:]):
+        raise UserError(
+            f"pseudoseg needs an encoder of maps (B, C, h, w), and that of {type(student).__name__} gives "
+            f"{tuple(maps[-1].shape)}: take deeplab_v3_plus or deeplab_v2, or another method"
+        )
+    return [one.shape[1] for one in maps]
 
 
 def _cells(like: Tensor, inside: Tensor | None) -> Tensor:

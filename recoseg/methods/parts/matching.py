@@ -6,7 +6,8 @@ from typing import Any, Literal, Self
 
 from torch import Tensor, nn
 
-from recoseg.augment.weak_to_strong import StrongImages, WeakToStrong
+from recoseg.augment.colour import as_often
+from recoseg.augment.weak_to_strong import STRONG_COLOURS, StrongImages, WeakToStrong
 from recoseg.errors import UserError
 from recoseg.losses.cross_entropy import confident_cross_entropy
 from recoseg.methods.method import Method, MethodParts
@@ -52,9 +53,13 @@ class Matching(Method):
         cutmix: float = 0.5,
         **settings: Any,
     ) -> Self:
-        return cls(
-            student, parts.weak_to_strong(colours=colours, cutmix=cutmix), parts.num_classes, **settings
-        )
+        views = parts.weak_to_strong(as_often(STRONG_COLOURS, colours), cutmix=cutmix)
+        return cls(student, views, *cls._of_run(parts), **settings)
+
+    @classmethod
+    def _of_run(cls, parts: MethodParts) -> tuple[int, ...]:
+        """What it is made with besides views and settings."""
+        return (parts.num_classes,)
 
     @property
     def least_unlabelled(self) -> int:

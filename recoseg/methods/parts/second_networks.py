@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from recoseg.errors import UserError
+
 
 def without_learning(network: nn.Module, *inputs: Tensor) -> Any:
     """What `network(*inputs)` says, with gradients for the inputs and none for the network.
@@ -46,6 +48,17 @@ class _OnePass(torch.autograd.Function):
         found = iter(torch.autograd.grad(ctx.answer, learning, by_asking, retain_graph=True))
         of_inputs = [next(found) if one.requires_grad else None for one in ctx.inputs]
         return None, None, *of_inputs, *torch.autograd.grad(ctx.answer, ctx.parameters, by_teaching)
+
+
+def require_two_starts(method: str, first: nn.Module, second: nn.Module) -> None:
+    """For a method of two networks that learn from each other: refuse two that start alike."""
+    theirs = dict(second.named_parameters())
+    shared = [(mine, theirs[name]) for name, mine in first.named_parameters() if name in theirs]
+    if shared and all(torch.equal(mine, other) for mine, other in shared):
+        raise UserError(
+            f"{method} needs two networks that start differently, and these start alike: leave out "
+            "model.weights (model.pretrained fills the encoder alone), or take another method"
+        )
 
 
 def untouched(network: nn.Module) -> Tensor:

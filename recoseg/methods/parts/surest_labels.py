@@ -1,4 +1,4 @@
-"""How sure somebody is of the pixels given to each class, counted over many batches."""
+"""The labels of a network as it was, of those pixels of each class that it is surest of over many batches."""
 
 from __future__ import annotations
 
@@ -8,10 +8,35 @@ import torch
 from torch import Tensor, nn
 
 from recoseg.distributed import sum_over_processes
-from recoseg.types import IGNORE, PseudoLabels
+from recoseg.methods.parts.ema_teacher import Teacher
+from recoseg.types import IGNORE, Batch, PseudoLabels
 
 _BINS = 1024
 _LEAST, _MOST = -6.0, 17.0  # log-odds: from less than one in 255 classes to the last bit of a float
+
+
+_SUREST = 1 - 2**-24
+"""The most that a network counts as sure, the number before 1: that is left to people."""
+
+
+class SurestLabels(nn.Module):
+    """A copy of a network, which labels for one round, and a histogram of how sure it is."""
+
+    def __init__(self, network: nn.Module, num_classes: int) -> None:
+        super().__init__()
+        self.copy = Teacher(network, decay=0)  # a moving average that forgets all: as old as its last update
+        self.histogram = ConfidenceHistogram(num_classes)
+
+    def begin_round(self, network: nn.Module, iteration: int) -> None:
+        self.copy.update(network, iteration)
+        self.histogram.forget()
+
+    def surest(self, unlabelled: Batch, share: float) -> PseudoLabels:
+        """The labels of those pixels that are, of their class, among the surest share of the round so far."""
+        pseudo = self.copy.pseudo_label(unlabelled.images).within(unlabelled.inside)
+        pseudo = replace(pseudo, confidence=pseudo.confidence.clamp(max=_SUREST))
+        self.histogram.add(pseudo)
+        return self.histogram.surest(pseudo, share)
 
 
 class ConfidenceHistogram(nn.Module):
