@@ -264,7 +264,6 @@ def compare(size: str, method: str, rounds: int, *, contrast: bool) -> None:
         def floor() -> None:
             for one in passes:
                 one.again()
-            trainer.method.zero_grad(set_to_none=True)
 
         def step() -> None:
             phases.is_on = True

@@ -6,7 +6,7 @@ A network labels the weak view; strong views of it, which lie on it pixel by pix
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -15,7 +15,7 @@ from recoseg.augment.colour import ColourChange, ColourJitter, GaussianBlur, Gre
 from recoseg.augment.mix import no_mix, random_small_boxes
 from recoseg.augment.strong import StrongView
 from recoseg.errors import UserError
-from recoseg.types import IGNORE, Batch, PseudoLabels
+from recoseg.types import Batch, PseudoLabels
 
 STRONG_COLOURS = (
     ColourJitter(probability=0.8, brightness=0.5, contrast=0.5, saturation=0.5, hue=0.25),
@@ -69,12 +69,7 @@ class WeakToStrong:
 
     def weak(self, unlabelled: Batch, generator: torch.Generator) -> Batch:
         """The crops, what is known of their labels and what of them is no padding, moved together."""
-        nothing = PseudoLabels(torch.zeros_like(unlabelled.labels), torch.zeros_like(unlabelled.images[:, 0]))
-        images, moved = self.move(
-            unlabelled.images, nothing.within(unlabelled.inside), unlabelled.labels, generator
-        )
-        known = moved.labels.where(moved.confidence == 1, IGNORE)
-        return replace(unlabelled, images=images, labels=known, inside=moved.labels != IGNORE)
+        return self.move.of_batch(unlabelled, generator)
 
     def strong(self, images: Tensor, generator: torch.Generator, *, views: int = 1) -> StrongImages:
         """So many views of weak images (B, 3, H, W), each with colours and boxes of its own."""

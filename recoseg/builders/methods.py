@@ -15,7 +15,7 @@ from recoseg.augment.crop import RandomCrop
 from recoseg.augment.mix import MIXES
 from recoseg.augment.strong import StrongView
 from recoseg.augment.weak import WeakView
-from recoseg.augment.weak_to_strong import WeakToStrong
+from recoseg.augment.weak_to_strong import STRONG_COLOURS, WeakToStrong
 from recoseg.builders import keywords
 from recoseg.builders.models import build_starting_model
 from recoseg.builders.training import build_optimiser
@@ -36,7 +36,7 @@ COLOURS: list[Callable[[AugmentSettings], ColourChange]] = [
     lambda augment: ColourJitter(probability=augment.jitter, strength=augment.jitter_strength),
     lambda augment: GaussianBlur(probability=augment.blur),
 ]
-"""Changes of colour, in the order in which they are made, of labelled and unlabelled images alike."""
+"""Changes of colour, in the order in which they are made, of all images but strong views with their own."""
 
 
 def build_weak_view(augment: AugmentSettings, *, sparse: bool, class_weights: Tensor | None) -> WeakView:
@@ -59,7 +59,7 @@ def build_strong_view(augment: AugmentSettings, mix: str) -> StrongView:
 
 
 def build_weak_to_strong(
-    augment: AugmentSettings, colours: Sequence[ColourChange], *, cutmix: float
+    augment: AugmentSettings, cutmix: float = 0.5, *, colours: Sequence[ColourChange] = STRONG_COLOURS
 ) -> WeakToStrong:
     """What FixMatch and its heirs see of unlabelled images: strong colours are a part of each method."""
     return WeakToStrong(scale=augment.scale, flip=augment.flip, colours=colours, cutmix=cutmix)

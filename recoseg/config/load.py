@@ -117,7 +117,7 @@ def find_config(path: str | Path) -> Path:
 def _read_overrides(words: Sequence[str]) -> dict[str, object]:
     """`--a.b value` and `--a.b=value` as nested settings."""
     values: dict[str, object] = {}
-    given: dict[str, str] = {}
+    left_out: set[str] = set()  # what was given as none
     remaining = list(words)
     while remaining:
         word = remaining.pop(0)
@@ -131,14 +131,12 @@ def _read_overrides(words: Sequence[str]) -> dict[str, object]:
                 raise UsageError(f"--{name} needs a value")
             text = remaining.pop(0)
         keys = name.replace("-", "_").split(".")
-        above = next(
-            (one for one in accumulate(keys[:-1], "{}.{}".format) if is_nothing(given.get(one, 0))), None
-        )
+        above = next((one for one in accumulate(keys[:-1], "{}.{}".format) if one in left_out), None)
         if above is not None:
-            raise UsageError(
-                f"--{above} {given[above]} leaves nothing to set with --{name}: drop one of them"
-            )
-        given[".".join(keys)] = text
+            raise UsageError(f"--{above} none leaves nothing to set with --{name}: drop one of them")
+        dotted = ".".join(keys)
+        left_out = {one for one in left_out if one != dotted and not one.startswith(f"{dotted}.")}
+        left_out |= {dotted} if is_nothing(text) else set()
         values = merge(values, nested(keys, text))
     return values
 

@@ -26,7 +26,9 @@ class MethodParts:
 
     num_classes: int
     strong_view: Callable[[str], StrongView]  # by the name of a mix
-    weak_to_strong: Callable[..., WeakToStrong]  # given colours and `cutmix`
+    weak_to_strong: Callable[
+        ..., WeakToStrong
+    ]  # by the probability of CutMix; with other `colours`, if given
     iterations: int  # of the whole run
     another_network: Callable[..., nn.Module]  # like the student, of other first weights, without features;
     # given a number of outputs, with a fresh classifier of so many

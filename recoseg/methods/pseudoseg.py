@@ -79,7 +79,7 @@ class PseudoSeg(Method):
         cls, student: nn.Module, parts: MethodParts, *, colours: float = 1, **settings: Any
     ) -> PseudoSeg:
         maps = ActivationMaps(map_channels(student), parts.num_classes, background=parts.background)
-        views = parts.weak_to_strong(as_often((STRONG_JITTER,), colours), cutmix=0)
+        views = parts.weak_to_strong(0, colours=as_often((STRONG_JITTER,), colours))
         return cls(student, maps, parts.optimiser(maps), views, **settings)
 
     def own_optimisers(self) -> dict[str, Optimizer]:

@@ -15,7 +15,7 @@ PLAIN = AugmentSettings(jitter=0, blur=0, scale=(1, 1))
 
 
 def strong_views(images: torch.Tensor, *, colours: float) -> torch.Tensor:
-    views = build_weak_to_strong(PLAIN, as_often(STRONG_COLOURS, colours), cutmix=0)
+    views = build_weak_to_strong(PLAIN, 0, colours=as_often(STRONG_COLOURS, colours))
     return views.strong(images, torch.Generator().manual_seed(0)).images
 
 

@@ -230,5 +230,16 @@ def test_the_contrast_is_off_until_it_is_asked_for() -> None:
     assert load(None, ["--contrast", "reco"]).contrast.num_queries == 256
     assert load(None, ["--contrast.keys", "shared"]).contrast.keys == "shared"
     assert load(None, ["--contrast.keys", "shared", "--contrast", "none"]).contrast is None
+    again = [
+        "--contrast.bank",
+        "none",
+        "--contrast",
+        "none",
+        "--contrast",
+        "reco",
+        "--contrast.bank.size",
+        "9",
+    ]
+    assert load(None, again).contrast.bank.size == 9
     again = ["--contrast", "none", "--contrast", "reco", "--contrast.keys", "per_query"]
     assert load(None, again).contrast.keys == "per_query"

@@ -206,3 +206,17 @@ def test_one_pass_serves_where_one_of_the_answers_teaches_nothing() -> None:
         parameter.grad.any() for name, parameter in network.named_parameters() if name.endswith("3.bias")
     )
     assert len(calls) == 1
+
+
+def test_one_pass_serves_networks_with_frozen_layers_and_inputs_that_learn_nothing() -> None:
+    network, images, maps = Reader(), torch.rand(2, 3, 9, 9), torch.rand(2, 2, 9, 9)
+    network.layers[0].requires_grad_(False)
+    asked, taught = asked_and_taught(network, images, maps)
+    (asked + taught).sum().backward()
+    assert network.layers[0].weight.grad is None
+    assert network.layers[3].weight.grad.any()
+    network.requires_grad_(False)
+    maps.requires_grad_()
+    asked, _ = asked_and_taught(network, images, maps)
+    asked.sum().backward()
+    assert maps.grad.any()

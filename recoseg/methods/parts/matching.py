@@ -53,7 +53,7 @@ class Matching(Method):
         cutmix: float = 0.5,
         **settings: Any,
     ) -> Self:
-        views = parts.weak_to_strong(as_often(STRONG_COLOURS, colours), cutmix=cutmix)
+        views = parts.weak_to_strong(cutmix, colours=as_often(STRONG_COLOURS, colours))
         return cls(student, views, *cls._of_run(parts), **settings)
 
     @classmethod

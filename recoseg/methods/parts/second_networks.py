@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -44,10 +45,19 @@ class _OnePass(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, by_asking: Tensor, by_teaching: Tensor) -> tuple[Tensor | None, ...]:
-        learning = [one for one in ctx.inputs if one.requires_grad]
-        found = iter(torch.autograd.grad(ctx.answer, learning, by_asking, retain_graph=True))
-        of_inputs = [next(found) if one.requires_grad else None for one in ctx.inputs]
-        return None, None, *of_inputs, *torch.autograd.grad(ctx.answer, ctx.parameters, by_teaching)
+        of_inputs = _gradients(ctx.answer, ctx.inputs, by_asking, retain_graph=True)
+        return None, None, *of_inputs, *_gradients(ctx.answer, ctx.parameters, by_teaching)
+
+
+def _gradients(
+    answer: Tensor, leaves: Sequence[Tensor], given: Tensor, *, retain_graph: bool = False
+) -> list[Tensor | None]:
+    """None for what does not learn: frozen layers, images, and what has no part in the answer."""
+    learning = [one for one in leaves if one.requires_grad]
+    if not learning:
+        return [None] * len(leaves)
+    found = iter(torch.autograd.grad(answer, learning, given, retain_graph=retain_graph, allow_unused=True))
+    return [next(found) if one.requires_grad else None for one in leaves]
 
 
 def require_two_starts(method: str, first: nn.Module, second: nn.Module) -> None:
