@@ -28,8 +28,9 @@ from recoseg.losses.regional_contrast import FeatureBank, RegionalContrast
 from recoseg.methods import METHODS, ContrastTerm, Method, MethodParts
 from recoseg.own_code import answer_of
 from recoseg.seeds import seed_for
-from recoseg.training.early_end import machine_bytes
+from recoseg.training.early_end import device_bytes, machine_bytes
 
+_CPU = torch.device("cpu")
 _OWN_OF_TERM = ("weight", "trust_above", "own_label_above", "ramp")
 
 COLOURS: list[Callable[[AugmentSettings], ColourChange]] = [
@@ -72,9 +73,10 @@ def build_method(
     *,
     background: int | None = None,
     class_weights: Tensor | None = None,
+    device: torch.device = _CPU,
     resumed: bool = False,
 ) -> Method:
-    """`background` is the class of what is no object, if there is one.
+    """`background` is the class of what is no object, if there is one; `device` where it will be trained.
 
     `resumed` where a saved state will be put into it: then no weights need to be read.
     """
@@ -103,7 +105,10 @@ def build_method(
             settings = {**keywords(config.method), "class_weights": class_weights}
             method = METHODS[config.method.name].build(student, parts, **settings)
     method.ohem_below = config.train.ohem_below
-    method.contrast = build_contrast(config.contrast, num_classes, parts_per_step=config.train.accumulate)
+    parts_per_step = config.train.accumulate
+    method.contrast = build_contrast(
+        config.contrast, num_classes, device=device, parts_per_step=parts_per_step
+    )
     bank = config.contrast and config.contrast.bank
     if bank and bank.warm_up is not None and bank.warm_up >= config.train.iterations:
         raise UserError(
@@ -134,9 +139,13 @@ _COPIES_OF_BANK = 3
 
 
 def build_contrast(
-    section: ContrastSettings | None, num_classes: int, *, parts_per_step: int = 1
+    section: ContrastSettings | None,
+    num_classes: int,
+    *,
+    device: torch.device = _CPU,
+    parts_per_step: int = 1,
 ) -> ContrastTerm | None:
-    """`parts_per_step`: how often a feature bank is filled in a step."""
+    """`device`: where it will be; `parts_per_step`: how often a feature bank is filled in a step."""
     if section is None:
         return None
     settings = keywords(section)
@@ -146,13 +155,18 @@ def build_contrast(
         return ContrastTerm(contrast=RegionalContrast(**settings), **own)
     of_bank = {**keywords(bank), "warm_up": (bank.warm_up or 0) * parts_per_step}
     above = of_bank.pop("above", 0.0)
-    needed, there = 4 * num_classes * bank.size * channels, machine_bytes()
-    if _COPIES_OF_BANK * needed > there:
-        raise UserError(
-            f"contrast.bank.size: {bank.size:,} features of each of {num_classes} classes take "
-            f"{needed / 1e9:,.1f} GB, {_COPIES_OF_BANK} times that while a state is saved, and this machine "
-            f"has {there / 1e9:,.1f}; take fewer, or fewer channels (contrast.feature_channels)"
-        )
+    needed = 4 * num_classes * bank.size * channels
+    copies = f", {_COPIES_OF_BANK} times that while a state is saved, and this machine has"
+    for total, there, told in (
+        (_COPIES_OF_BANK * needed, machine_bytes(), copies),
+        (needed, device_bytes(device), ", and the device that it lies on has"),
+    ):
+        if total > there:
+            raise UserError(
+                f"contrast.bank.size: {bank.size:,} features of each of {num_classes} classes take "
+                f"{needed / 1e9:,.1f} GB{told} {there / 1e9:,.1f}; take fewer, or fewer channels "
+                "(contrast.feature_channels)"
+            )
     try:
         stored = FeatureBank(num_classes, channels, **of_bank)
     except UserError as error:

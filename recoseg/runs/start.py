@@ -207,6 +207,7 @@ def build_trainer(
         len(dataset.classes),
         background=dataset.classes.background,
         class_weights=used,
+        device=device,
         resumed=resumed,
     )
     to_validate = val_keys(dataset)

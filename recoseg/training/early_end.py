@@ -52,6 +52,13 @@ def peak_bytes(device: torch.device) -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
+def device_bytes(device: torch.device) -> int:
+    """The memory that what lies on the device may have at most: the GPU's, or this process's."""
+    if device.type == "cuda":
+        return int(torch.cuda.get_device_properties(device).total_memory)
+    return machine_bytes()
+
+
 def machine_bytes() -> int:
     """The memory that this process may have at most."""
     whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

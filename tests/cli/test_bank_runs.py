@@ -64,3 +64,13 @@ def test_a_bank_that_memory_holds_no_three_times_is_refused_in_one_line(
     assert not (tmp_path / "run").exists()
     monkeypatch.setattr(methods, "machine_bytes", lambda: 50 * 10**6)
     assert recoseg("train", "--out", "run", *small, "--contrast.bank.size=1000").code == 0
+
+
+def test_a_bank_that_its_device_cannot_hold_is_refused_in_one_line(
+    recoseg, tmp_path, small, monkeypatch
+) -> None:
+    monkeypatch.setattr(methods, "device_bytes", lambda device: 16 * 10**6)
+    outcome = recoseg("train", "--out", "run", *small, "--contrast.bank.size=1000")
+    assert (outcome.code in (1, 2), outcome.err.count("\n")) == (True, 1)
+    assert "take 0.0 GB, and the device that it lies on has 0.0; take fewer" in outcome.err
+    assert not (tmp_path / "run").exists()
