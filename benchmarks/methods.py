@@ -2,6 +2,7 @@
 
     python benchmarks/methods.py CAMVID            prints a table
     python benchmarks/methods.py CAMVID --write    keeps it where tables and recoseg methods read it
+    python benchmarks/methods.py CAMVID gct reco-gct --write    of these rows; others stay as they are
 
 CAMVID is the folder that `recoseg prepare camvid` makes. Each row of the grids `methods` and `feature-bank`
 has a process of its own with one thread, one after the other. Steps at the end of the schedule are timed,
@@ -24,7 +25,7 @@ from recoseg.experiments.plan.grids import GRIDS
 from recoseg.experiments.plan.profiles import load_profile
 from recoseg.experiments.running.execute import machine
 from recoseg.experiments.running.timing import probe
-from recoseg.experiments.tables.costs import FILE, Cost, Costs
+from recoseg.experiments.tables.costs import FILE, Cost, Costs, measured_costs
 from recoseg.files import write_whole
 from recoseg.kept_memory import keep_freed_memory
 
@@ -53,16 +54,24 @@ def main(words: list[str]) -> None:
     if "--row" in words:
         print(json.dumps(asdict(in_this_process(words[-1], camvid))))
         return
-    rows: dict[str, Cost] = {}
-    for row in dict.fromkeys([*GRIDS["methods"].rows, *GRIDS["feature-bank"].rows]):
+    every = dict.fromkeys([*GRIDS["methods"].rows, *GRIDS["feature-bank"].rows])
+    only = [word for word in words[1:] if not word.startswith("--")] or list(every)
+    unknown = ", ".join(row for row in only if row not in every)
+    if unknown:
+        raise SystemExit(f"no such rows: {unknown}")
+    here, known = machine(1, torch.device("cpu")), measured_costs()
+    rows = dict(known.rows) if known.machine == here else {}
+    for row in only:
         rows[row] = measured(row, camvid)
         print(f"{row:20} {rows[row].minutes:5.1f} minutes, {rows[row].gigabytes:.2f} GB", flush=True)
-    if "--write" in words:
-        write_whole(
-            FILE,
-            json.dumps(asdict(Costs(PROFILE, COLUMN, machine(1, torch.device("cpu")), rows)), indent=1)
-            + "\n",
+    missing = ", ".join(row for row in every if row not in rows)
+    if missing and "--write" in words:
+        raise SystemExit(
+            f"not written: this is another machine than before, and these were not measured: {missing}"
         )
+    if "--write" in words:
+        in_order = {row: rows[row] for row in every}
+        write_whole(FILE, json.dumps(asdict(Costs(PROFILE, COLUMN, here, in_order)), indent=1) + "\n")
 
 
 if __name__ == "__main__":
