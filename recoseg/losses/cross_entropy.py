@@ -25,7 +25,7 @@ def pixel_cross_entropy(
     it is the mean over hard pixels alone: those whose own class has at most that probability, and at least
     the hardest sixth of the labelled ones.
     """
-    logits = resize(logits, labels.shape[1:])
+    logits = _at_size_of(labels, logits)
     if ohem_below is not None:
         labels = _hard_labels(logits, labels, ohem_below)
     losses = F.cross_entropy(logits, labels, class_weights, ignore_index=IGNORE, reduction="sum")
@@ -65,8 +65,7 @@ def confident_cross_entropy(
     (B, K, h, w) and (B, H, W) -> scalar; 0, still connected to the graph, where nothing is labelled.
     """
     labels = pseudo.labels.where(pseudo.confidence >= pixel_above, IGNORE)
-    if logits.shape[2:] != labels.shape[1:]:
-        logits = resize(logits, labels.shape[1:])
+    logits = _at_size_of(labels, logits)
     losses = F.cross_entropy(logits, labels, ignore_index=IGNORE, reduction="none")
     eta = sureness(pseudo, trust_above)  # (B,)
     return (losses.sum((1, 2)) * eta).sum() / _labelled_per_process(pseudo.labels)
@@ -81,6 +80,11 @@ def sureness(pseudo: PseudoLabels, trust_above: float | None) -> Tensor:
     confidence = pseudo.confidence
     sure = labelled * (confidence if trust_above is None else confidence >= trust_above)
     return sure.sum((1, 2)) / labelled.sum((1, 2)).clamp(min=1)
+
+
+def _at_size_of(labels: Tensor, logits: Tensor) -> Tensor:
+    """(B, H, W), (B, K, h, w) -> (B, K, H, W); as they are, where somebody has enlarged them already."""
+    return logits if logits.shape[2:] == labels.shape[1:] else resize(logits, labels.shape[1:])
 
 
 def _labelled_per_process(labels: Tensor) -> Tensor:

@@ -20,8 +20,7 @@ from recoseg.methods.method import Method, MethodParts, require_whole_labels
 from recoseg.methods.parts.discriminator import PixelDiscriminator, class_maps
 from recoseg.methods.parts.second_networks import asked_and_taught
 from recoseg.methods.parts.student_passes import together
-from recoseg.models.layers import resize
-from recoseg.types import IGNORE, Batch, PseudoLabels, StepOutput
+from recoseg.types import IGNORE, Batch, ModelOutput, PseudoLabels, StepOutput
 
 
 class AdvSemSeg(Method):
@@ -93,7 +92,8 @@ class AdvSemSeg(Method):
         both = together(self.student, labelled.images, unlabelled.images)
         first, others = slice(len(labelled)), slice(len(labelled), None)
         counted = torch.cat([labelled.labels != IGNORE, unlabelled.shown])  # (B, H, W)
-        predicted = resize(both.logits.float(), counted.shape[1:]).softmax(1) * counted[:, None]
+        logits = both.enlarged(counted.shape[1:])  # (B, K, H, W)
+        predicted = logits.softmax(1) * counted[:, None]
         true = class_maps(labelled.labels, self.num_classes).to(predicted.dtype)  # (B, K, H, W), both
         on_true = self.discriminator(true)
         scores, on_predicted = asked_and_taught(self.discriminator, predicted)  # (B, H, W), both
@@ -103,7 +103,7 @@ class AdvSemSeg(Method):
         believed = unlabelled.shown & (scores[others].detach().sigmoid() >= self.self_above)
         pseudo = PseudoLabels(own.where(believed, IGNORE), confidence)
 
-        supervised = self.supervised_loss(both.on_labelled, labelled)
+        supervised = self.supervised_loss(ModelOutput(logits[first]), labelled)
         output = StepOutput(
             loss=supervised,
             parts={"supervised": supervised.detach()},
@@ -115,7 +115,7 @@ class AdvSemSeg(Method):
         on_unlabelled = mean_inside(fooling[others], counted[others])
         output = output.plus("unlabelled_adversarial", on_unlabelled, weight=self.unlabelled_weight)
         if iteration >= self.self_start:
-            self_training = pixel_cross_entropy(both.on_mixed.logits, pseudo.labels)
+            self_training = pixel_cross_entropy(logits[others], pseudo.labels)
             output = output.plus("self_training", self_training, weight=self.self_weight)
         return output.plus("discriminator", _discriminator_loss(on_true, on_predicted, counted))
 

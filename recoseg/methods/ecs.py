@@ -22,7 +22,7 @@ from recoseg.methods.parts.second_networks import asked_and_taught
 from recoseg.methods.parts.student_passes import together
 from recoseg.models.layers import resize
 from recoseg.models.probe import undisturbed
-from recoseg.types import IGNORE, Batch, PseudoLabels, StepOutput
+from recoseg.types import IGNORE, Batch, ModelOutput, PseudoLabels, StepOutput
 
 
 class ECS(Method):
@@ -81,16 +81,18 @@ class ECS(Method):
         self, labelled: Batch, unlabelled: Batch | None, *, iteration: int, generator: torch.Generator
     ) -> StepOutput:
         require_whole_labels("ecs", sparse=labelled.sparse)
+        size = labelled.labels.shape[1:]
         if unlabelled is None:
             output = self.supervised_step(labelled)
             ((on_labelled, _),) = output.pixels
+            logits = resize(on_labelled.logits.float(), size)
         else:
             unlabelled = self.view.of_batch(unlabelled, generator)
             both = together(self.student, labelled.images, unlabelled.images)
-            on_labelled, supervised = both.on_labelled, self.supervised_loss(both.on_labelled, labelled)
-            logits = resize(both.on_mixed.logits.float(), unlabelled.labels.shape[1:])  # (B, K, H, W)
-            pseudo = self._corrected(unlabelled.images, logits.detach().softmax(1))
-            costs = F.cross_entropy(logits, pseudo.labels, reduction="none") * pseudo.confidence
+            logits, others = both.enlarged(size).tensor_split([len(labelled)])  # (B, K, H, W), twice
+            supervised = self.supervised_loss(ModelOutput(logits), labelled)
+            pseudo = self._corrected(unlabelled.images, others.detach().softmax(1))
+            costs = F.cross_entropy(others, pseudo.labels, reduction="none") * pseudo.confidence
             pseudo = pseudo.within(unlabelled.inside)
             output = StepOutput(
                 loss=supervised,
@@ -99,18 +101,18 @@ class ECS(Method):
                 mixed=(unlabelled.images, pseudo),
             )
             output = output.plus("correction", mean_inside(costs, unlabelled.shown))
-        approval, taught = self._on_labelled(labelled, on_labelled.logits)
+        approval, taught = self._on_labelled(labelled, logits)
         return output.plus("approval", approval, weight=self.approval_weight).plus("corrector", taught)
 
     def _on_labelled(self, labelled: Batch, logits: Tensor) -> tuple[Tensor, Tensor]:
-        """What the student (B, K, h, w) learns from the corrector, and what the corrector learns."""
+        """What the student (B, K, H, W) learns from the corrector, and what the corrector learns."""
         labels = labelled.labels
-        probabilities = resize(logits.float(), labels.shape[1:]).softmax(1)  # (B, K, H, W)
+        probabilities = logits.softmax(1)
         num_classes, known = probabilities.shape[1], labels != IGNORE
         asked, said = asked_and_taught(self.corrector, labelled.images, probabilities)  # (B, K + 1, h, w)
         approval = resize(asked.float(), labels.shape[1:]).log_softmax(1)[:, num_classes]  # (B, H, W)
 
-        right = probabilities.argmax(1) == labels  # (B, H, W)
+        right = _classes_of(probabilities.detach()) == labels  # (B, H, W)
         target = labels.masked_fill(right, num_classes).masked_fill(~known, 0)
         costs = F.cross_entropy(resize(said.float(), labels.shape[1:]), target, reduction="none")
         # Were right and wrong pixels to weigh alike, it would take half of all pixels for wrong, and do harm.
@@ -121,5 +123,10 @@ class ECS(Method):
         with undisturbed(self.corrector):
             said: Tensor = self.corrector(images, probabilities)
         certainty, answer = resize(said.float(), images.shape[2:]).softmax(1).max(1)  # (B, H, W), twice
-        own = probabilities.argmax(1)
+        own = _classes_of(probabilities)
         return PseudoLabels(answer.where(answer < probabilities.shape[1], own), certainty)
+
+
+def _classes_of(probabilities: Tensor) -> Tensor:
+    """(B, K, H, W) -> (B, H, W). On CPUs argmax takes several times as long as max."""
+    return probabilities.max(1).indices

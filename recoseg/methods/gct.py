@@ -21,8 +21,7 @@ from recoseg.methods.parts.flaw_maps import read_flaws, true_flaws
 from recoseg.methods.parts.ramp import Ramp
 from recoseg.methods.parts.second_networks import asked_and_taught, require_two_starts
 from recoseg.methods.parts.student_passes import together
-from recoseg.models.layers import resize
-from recoseg.types import IGNORE, Batch, PseudoLabels, StepOutput
+from recoseg.types import IGNORE, Batch, ModelOutput, PseudoLabels, StepOutput
 
 _WIDTHS, _STRIDES = (1, 2, 2, 4, 4, 8, 8), (2, 2, 1, 2, 1, 2, 1)  # widths in those of the first convolution
 
@@ -113,7 +112,8 @@ class GCT(Method):
         first, second = (together(student, labelled.images, unlabelled.images) for student in students)
         size, inside = labelled.labels.shape[1:], torch.cat([labelled.shown, unlabelled.shown])
         # Of all images for the first student, then of all for the second: (2, B, K, H, W)
-        answers = torch.stack([resize(both.logits.float(), size).softmax(1) for both in (first, second)])
+        enlarged = [both.enlarged(size) for both in (first, second)]
+        answers = torch.stack([logits.softmax(1) for logits in enlarged])
         images = torch.cat([labelled.images, unlabelled.images]).expand(2, -1, -1, -1, -1)
         seen = torch.cat([images, answers], 2)  # (2, B, 3 + K, H, W)
 
@@ -125,7 +125,9 @@ class GCT(Method):
         consistency = 2 * mean_inside((answers - targets).square().mean(2), both_inside)  # of both, summed
         correction = 2 * mean_inside(scores.square() * both_err, both_inside)
 
-        supervised = self.supervised_loss(first.on_labelled, labelled)
+        supervised, second_supervised = (
+            self.supervised_loss(ModelOutput(logits[: len(labelled)]), labelled) for logits in enlarged
+        )
         confidence, labels = targets[0, len(labelled) :].max(1)  # (B, H, W), twice
         confidence = confidence.masked_fill(both_err[len(labelled) :], 0)
         pseudo = PseudoLabels(labels, confidence).within(unlabelled.inside)
@@ -136,7 +138,7 @@ class GCT(Method):
             mixed=(unlabelled.images, pseudo),
         )
         weight = self.consistency_weight * self.ramp.weight(iteration)
-        output = output.plus("second_supervised", self.supervised_loss(second.on_labelled, labelled))
+        output = output.plus("second_supervised", second_supervised)
         output = output.plus("consistency", consistency, weight=weight)
         output = output.plus("correction", correction, weight=self.correction_weight)
         detector = _detector_loss(said, answers.detach(), labelled.labels)

@@ -95,8 +95,8 @@ class S4GAN(Method):
         images, seen = self.view(unlabelled.images, whole, None, generator)
         inside = seen.labels != IGNORE  # (B, H, W): not padding
         on_unlabelled = self.student(images)
-        predicted = resize(on_unlabelled.logits.float(), images.shape[2:]).softmax(1)  # (B, K, H, W)
-        predicted = predicted * inside[:, None]
+        logits = resize(on_unlabelled.logits.float(), images.shape[2:])  # (B, K, H, W)
+        predicted = logits.softmax(1) * inside[:, None]
         confidence, labels = predicted.detach().max(1)  # (B, H, W), twice
         labels = labels.where(inside, IGNORE)
 
@@ -107,9 +107,7 @@ class S4GAN(Method):
         looks_true = judgement.scores.detach().float().sigmoid() >= self.self_above  # (B,)
 
         matching = F.l1_loss(judgement.features.mean(0), on_true.features.detach().mean(0))
-        self_training = pixel_cross_entropy(
-            on_unlabelled.logits, labels.where(looks_true[:, None, None], IGNORE)
-        )
+        self_training = pixel_cross_entropy(logits, labels.where(looks_true[:, None, None], IGNORE))
         scale = self.ramp.weight(iteration)
         output = output.plus("matching", matching, weight=scale * self.match_weight)
         output = output.plus("self_training", self_training, weight=scale * self.self_weight)

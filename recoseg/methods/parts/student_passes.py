@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from recoseg.models.layers import resize
 from recoseg.types import ModelOutput, PseudoLabels
 
 
@@ -25,6 +26,10 @@ class _BothOutputs:
         if self.whole is not None:
             return self.whole.logits
         return torch.cat([self.on_labelled.logits, self.on_mixed.logits])
+
+    def enlarged(self, size: torch.Size) -> Tensor:
+        """(B, K, H, W) float32: the same logits, at the size of the images."""
+        return resize(self.logits.float(), size)
 
     def pixels(
         self, labelled: PseudoLabels, mixed: PseudoLabels
