@@ -47,6 +47,17 @@ def test_logits_are_brought_to_the_size_of_the_labels() -> None:
     assert large.item() == pytest.approx(small.item())
 
 
+def test_logits_that_somebody_has_enlarged_already_cost_the_same_and_teach_the_same() -> None:
+    torch.manual_seed(0)
+    small = torch.randn(2, 3, 4, 4, dtype=torch.float64, requires_grad=True)
+    labels = torch.randint(0, 3, (2, 16, 16))
+    whole = torch.nn.functional.interpolate(small, (16, 16), mode="bilinear")
+    costs = [pixel_cross_entropy(logits, labels) for logits in (small, whole)]
+    gradients = [torch.autograd.grad(cost, small)[0] for cost in costs]
+    torch.testing.assert_close(*costs)
+    torch.testing.assert_close(*gradients)
+
+
 def pseudo_of(labels: list[list[int]], confidence: list[list[float]]) -> PseudoLabels:
     """Each list is an image of one row."""
     return PseudoLabels(torch.tensor(labels)[:, None], torch.tensor(confidence)[:, None])
