@@ -16,10 +16,10 @@ import torch
 from _side_by_side import milliseconds, ratio, ratio_of_fastest, side_by_side
 from torch import Tensor, nn
 
+from recoseg.models.bilinear import resize
 from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
 from recoseg.models.encoders import ENCODERS
 from recoseg.models.encoders.mobilenet_v2 import MobileNetV2
-from recoseg.models.layers import resize
 
 ROUNDS, NUM_IMAGES, SIZE, NUM_CLASSES, WIDTH = 20, 4, 256, 19, 128
 

@@ -1,10 +1,11 @@
-"""What three small pieces of our own gain, each with and without it, as ratios measured in one run.
+"""What four small pieces of our own gain, each with and without it, as ratios measured in one run.
 
     python benchmarks/own_pieces.py
 
 Memory that is kept between steps: a training step and a forward pass, each way in a process of its own.
 Large zeros from numpy: the contrast, forward and backward.
-Gradients of depthwise convolutions: a training step of two networks, at the crops of `small` and of the demo.
+Gradients of depthwise convolutions, and of logits that are enlarged: a training step of two networks, at the
+crops of `small` and of the demo.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from types import ModuleType
 
 import numpy as np
 import torch
@@ -20,8 +22,9 @@ from _side_by_side import ratio, side_by_side
 
 from recoseg.kept_memory import keep_freed_memory
 from recoseg.losses import RegionalContrast
+from recoseg.losses.cross_entropy import pixel_cross_entropy
 from recoseg.losses.regional_contrast.fast import pixel_vectors
-from recoseg.models import ENCODERS, DeepLabV3Plus, depthwise
+from recoseg.models import ENCODERS, DeepLabV3Plus, bilinear, depthwise
 
 STEPS = 12
 CROPS = {"mobilenet_v2": (2, 256), "efficientnet_lite0": (8, 64)}
@@ -85,7 +88,8 @@ def zeros() -> float:
     return ratio(seconds, "torch", "ours")
 
 
-def gradients(encoder: str) -> float:
+def gradients(encoder: str, piece: ModuleType, choice: str) -> float:
+    """With the `choice` of that room between its own way and torch's, and without."""
     torch.manual_seed(0)
     count, side = CROPS[encoder]
     model = DeepLabV3Plus(
@@ -93,15 +97,16 @@ def gradients(encoder: str) -> float:
         pooling_norm=False,
     ).to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # fmt: skip
     images = torch.rand(count, 3, side, side).contiguous(memory_format=torch.channels_last)
-    plain = depthwise._has_slow_gradients
+    labels = torch.randint(0, 19, (count, side, side))
+    ours = getattr(piece, choice)
 
-    def step(has_slow_gradients: Callable[..., bool]) -> None:
-        depthwise._has_slow_gradients = has_slow_gradients
-        model(images).logits.square().mean().backward()
+    def step(chosen: Callable[..., bool]) -> None:
+        setattr(piece, choice, chosen)
+        pixel_cross_entropy(model(images).logits, labels).backward()
 
-    ways = {"ours": lambda: step(plain), "torch": lambda: step(lambda *words: False)}
-    seconds = side_by_side(ways, rounds=9)
-    depthwise._has_slow_gradients = plain
+    ways = {"ours": lambda: step(ours), "torch": lambda: step(lambda *words: False)}
+    seconds = side_by_side(ways, rounds=15)
+    setattr(piece, choice, ours)
     return ratio(seconds, "torch", "ours")
 
 
@@ -114,5 +119,7 @@ if __name__ == "__main__":
     print(f"a contrast with zeros of torch:             {zeros():.2f} times as long")
     keep_freed_memory()
     for encoder in CROPS:
-        told = f"a step of {encoder} with gradients of torch:"
-        print(f"{told:50} {gradients(encoder):.2f} times as long")
+        kernels = gradients(encoder, depthwise, "_has_slow_gradients")
+        enlarged = gradients(encoder, bilinear, "_has_slow_gradient")
+        print(f"a step of {encoder} with torch's gradients of kernels: {kernels:.2f} times as long")
+        print(f"a step of {encoder} with torch's gradients of enlarged logits: {enlarged:.2f} times as long")

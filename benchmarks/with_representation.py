@@ -16,8 +16,9 @@ import torch
 from _side_by_side import milliseconds, ratio, ratio_of_fastest, side_by_side
 from torch import Tensor, nn
 
+from recoseg.models.bilinear import resize
 from recoseg.models.encoders.mobilenet_v2 import MobileNetV2
-from recoseg.models.layers import Normalise, conv_norm_relu, resize
+from recoseg.models.layers import Normalise, conv_norm_relu
 from recoseg.models.representation import with_representation
 
 NUM_CLASSES, WIDTH, CHANNELS = 19, 64, 256

@@ -103,7 +103,7 @@ def _real_images(config: RunConfig, size: tuple[int, int] | None) -> Iterator[Te
     """Some validation images (1, 3, H, W), brought to `size`; none where the data is not here."""
     from recoseg.builders.data import build_dataset, val_keys
     from recoseg.evaluate.protocol import SMALLEST_SIDE
-    from recoseg.models.layers import resize
+    from recoseg.models.bilinear import resize
     from recoseg.report.run_view import spread
 
     try:

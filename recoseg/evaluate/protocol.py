@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from recoseg.errors import UserError
 from recoseg.evaluate.sliding_window import Block, blended
-from recoseg.models.layers import resize
+from recoseg.models.bilinear import resize
 from recoseg.models.sizes import crop_logits
 from recoseg.types import IGNORE
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from recoseg.errors import UserError
-from recoseg.models.layers import resize
+from recoseg.models.bilinear import resize
 from recoseg.models.network import SegmentationNetwork
 from recoseg.seeds import torch_generator
 from recoseg.types import ClassInfo

@@ -15,8 +15,9 @@ from torch import Tensor
 from recoseg.data.image_files import read_image
 from recoseg.errors import UserError
 from recoseg.files import digest, write_whole
+from recoseg.models.bilinear import resize
 from recoseg.models.encoders import Encoder
-from recoseg.models.layers import Normalise, resize
+from recoseg.models.layers import Normalise
 from recoseg.models.pretrained import load_encoder
 
 LONGEST_SIDE = 512

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from recoseg.distributed import mean_over_processes, world_size
-from recoseg.models.layers import resize
+from recoseg.models.bilinear import resize
 from recoseg.types import IGNORE, PseudoLabels
 
 _OHEM_SHARE = 1 / 6  # of the labelled pixels, that count in any case: as in UniMatch's code for Cityscapes

@@ -19,7 +19,7 @@ from recoseg.methods.parts.ema_teacher import labels_of
 from recoseg.methods.parts.ramp import Ramp
 from recoseg.methods.parts.second_networks import untouched
 from recoseg.methods.parts.student_passes import PASSES
-from recoseg.models.layers import resize
+from recoseg.models.bilinear import resize
 from recoseg.models.network import SegmentationNetwork
 from recoseg.text import lookup
 from recoseg.types import Batch, PseudoLabels, StepOutput

@@ -18,7 +18,7 @@ from recoseg.methods.parts.ramp import Ramp
 from recoseg.methods.parts.second_networks import require_two_starts
 from recoseg.methods.parts.student_passes import together
 from recoseg.methods.parts.surest_labels import SurestLabels
-from recoseg.models.layers import resize
+from recoseg.models.bilinear import resize
 from recoseg.types import IGNORE, Batch, ModelOutput, PseudoLabels, StepOutput
 
 

@@ -21,7 +21,7 @@ from recoseg.methods.method import Method, MethodParts
 from recoseg.methods.parts.activation_maps import ActivationMaps, map_channels
 from recoseg.methods.parts.ema_teacher import by_batch
 from recoseg.methods.parts.student_passes import part
-from recoseg.models.layers import resize
+from recoseg.models.bilinear import resize
 from recoseg.models.network import without_features
 from recoseg.models.probe import undisturbed
 from recoseg.types import IGNORE, Batch, ModelOutput, PseudoLabels, StepOutput

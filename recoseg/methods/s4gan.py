@@ -20,7 +20,7 @@ from recoseg.methods.method import Method, MethodParts, require_whole_labels
 from recoseg.methods.parts.discriminator import Discriminator, Judgement, class_maps
 from recoseg.methods.parts.ramp import Ramp
 from recoseg.methods.parts.second_networks import untouched, without_learning
-from recoseg.models.layers import resize
+from recoseg.models.bilinear import resize
 from recoseg.types import IGNORE, Batch, PseudoLabels, StepOutput
 
 

@@ -13,7 +13,7 @@ from recoseg.errors import UserError
 from recoseg.methods.parts.channel_dropout import without_channels
 from recoseg.methods.parts.matching import Matching, labels_in, view_loss, views_loss, with_halves
 from recoseg.methods.parts.student_passes import part
-from recoseg.models.layers import resize
+from recoseg.models.bilinear import resize
 from recoseg.models.network import SegmentationNetwork
 from recoseg.types import Batch, ModelOutput, PseudoLabels, StepOutput
 

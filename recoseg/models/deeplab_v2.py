@@ -58,7 +58,7 @@ class DeepLabV2(SegmentationNetwork):
 
     def decode(self, encoded: EncoderOutput) -> ModelOutput:
         features = self.representation(encoded.high) if self.representation is not None else None
-        return ModelOutput(logits=self.classifier(encoded.high), features=features)
+        return ModelOutput(logits=self.classifier(encoded.high).contiguous(), features=features)
 
     def decoded_channels(self) -> int:
         return self.encoder.high_channels

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from recoseg.models.bilinear import resize
 from recoseg.models.encoders import Encoder, EncoderOutput
-from recoseg.models.layers import ASPP, Normalise, conv_norm_relu, convolved_head, initialise, quiet, resize
+from recoseg.models.layers import ASPP, Normalise, conv_norm_relu, convolved_head, initialise, quiet
 from recoseg.models.network import SegmentationNetwork, require_images
 from recoseg.types import ModelOutput
 
@@ -69,7 +70,7 @@ class DeepLabV3Plus(SegmentationNetwork):
         high = resize(self.aspp(encoded.high), low.shape[2:])
         decoded = torch.cat([high, low], dim=1)  # (B, width + 48, H/4, W/4)
         features = self.representation(decoded) if self.representation is not None else None
-        return ModelOutput(logits=self.classifier(decoded), features=features)
+        return ModelOutput(logits=self.classifier(decoded).contiguous(), features=features)
 
     def decoded_channels(self) -> int:
         return self._decoded_channels

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from recoseg.errors import UserError
@@ -99,11 +98,6 @@ class ASPP(nn.Module):
         joined = torch.cat([branch(x) for branch in self.branches], dim=1)
         result: Tensor = self.dropout(self.project(joined))
         return result
-
-
-def resize(x: Tensor, size: tuple[int, int] | torch.Size) -> Tensor:
-    """Bilinear, to (height, width)."""
-    return F.interpolate(x, size=tuple(size), mode="bilinear", align_corners=False)
 
 
 def convolved_head(inputs: int, width: int, outputs: int, *, separable: bool = False) -> nn.Sequential:

@@ -193,7 +193,7 @@ class WithRepresentation(SegmentationNetwork):
                 logits = logits_of(self.network(padded), self.num_classes)
             decoded = self.place.map_of(tap.taken, padded.shape[2:])  # (B, C, h', w')
             features = self.representation(crop_features(decoded, padded.shape[2:], size))
-        return ModelOutput(crop_logits(logits, padded.shape[2:], size), features)
+        return ModelOutput(crop_logits(logits.contiguous(), padded.shape[2:], size), features)
 
     @property
     def encoder(self) -> nn.Module | None:

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from recoseg.errors import UserError
-from recoseg.models.layers import resize
+from recoseg.models.bilinear import resize
 
 MULTIPLES = (1, 2, 4, 8, 14, 16, 28, 32, 56, 64, 128)
 """Tried in this order: halvings, and the patches of vision transformers."""

@@ -10,7 +10,7 @@ from recoseg.builders.methods import build_contrast
 from recoseg.config.contrast_settings import ContrastSettings
 from recoseg.evaluate.pixel_embeddings import Embedder
 from recoseg.figures.query_maps import QueryMap
-from recoseg.models.layers import resize
+from recoseg.models.bilinear import resize
 from recoseg.runs.run import Run
 from recoseg.types import ModelOutput, PseudoLabels
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recoseg.evaluate.protocol import Places, enlarged_argmax
-from recoseg.models.layers import resize
+from recoseg.models.bilinear import resize
 
 SIDES = st.integers(1, 12)
 

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from recoseg.errors import UserError
 from recoseg.evaluate.protocol import SMALLEST_SIDE, WHOLE_IMAGE, Protocol, logits_at
-from recoseg.models.layers import resize
+from recoseg.models.bilinear import resize
 from recoseg.types import ModelOutput
 
 CPU = torch.device("cpu")

@@ -334,10 +334,14 @@ GRIDS = {
         "mixes",
         "cutout", "reco-cutout", "cutmix", "reco-cutmix", "classmix", "reco-classmix",
     ),
-    "sampling": _ablation(
+    "sampling": Grid(
         "How queries and keys are sampled",
+        all_of(
+            ("classmix", "random-random", "active-random", "easy-active", "reco-classmix"),
+            "cityscapes-20",
+            "camvid-20",
+        ),
         "sampling",
-        "classmix", "random-random", "active-random", "easy-active", "reco-classmix",
     ),
     "key-sharing": Grid(
         "Negative keys of each query, or shared by a class",

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from recoseg.errors import UserError
 from recoseg.losses.consistency import cells_inside
-from recoseg.models.layers import resize
+from recoseg.models.bilinear import resize
 from recoseg.models.network import SegmentationNetwork
 from recoseg.models.probe import undisturbed
 

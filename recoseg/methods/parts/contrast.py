@@ -14,7 +14,7 @@ from recoseg.losses.regional_contrast.checks import check_probability
 from recoseg.losses.regional_contrast.stats import ContrastStats
 from recoseg.losses.shrink_labels import shrink_labels
 from recoseg.methods.parts.ramp import Ramp
-from recoseg.models.layers import resize
+from recoseg.models.bilinear import resize
 from recoseg.text import lookup
 from recoseg.types import IGNORE, Batch, ModelOutput, PseudoLabels, StepOutput
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from recoseg.errors import UserError
-from recoseg.models.layers import resize
+from recoseg.models.bilinear import resize
 from recoseg.text import lookup
 
 WIDTHS = (64, 128, 256, 512)

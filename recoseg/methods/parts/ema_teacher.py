@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from recoseg.errors import UserError
-from recoseg.models.layers import resize
+from recoseg.models.bilinear import resize
 from recoseg.models.network import without_features
 from recoseg.text import lookup
 from recoseg.types import PseudoLabels

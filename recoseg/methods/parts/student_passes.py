@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from recoseg.models.layers import resize
+from recoseg.models.bilinear import resize
 from recoseg.types import ModelOutput, PseudoLabels
 
 

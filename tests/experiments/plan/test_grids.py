@@ -110,7 +110,7 @@ def test_camvid_is_scored_on_its_test_images_and_every_dataset_has_a_title() -> 
         ("keys", 5, 1, 15),
         ("unlabelled-share", 5, 1, 15),
         ("mixes", 6, 1, 18),
-        ("sampling", 5, 1, 15),
+        ("sampling", 5, 2, 30),
         ("key-sharing", 3, 2, 18),
         ("graph-temperature", 3, 2, 18),
         ("class-weights", 6, 2, 36),
