@@ -132,7 +132,7 @@ def test_every_run_of_every_grid_loads_where_the_profile_has_its_dataset(name, p
 def test_profile_paper_has_pairs_of_all_grids_but_camvid_and_scenes() -> None:
     paper = load_profile("paper")
     both = {"ceiling", "leaders", "key-sharing", "graph-temperature", "class-weights", "twenty-labels"}
-    both |= {"feature-bank"}
+    both |= {"feature-bank", "sampling"}
     for name, grid in GRIDS.items():
         has = {COLUMNS[column].dataset in paper.configs for column in grid.columns}
         assert has == (
