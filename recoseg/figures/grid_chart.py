@@ -1,4 +1,7 @@
-"""The scores of a grid as dots, a panel for each column of its table, the paper's figures beside ours."""
+"""The scores of a grid as dots, a panel for each column of its table, the paper's figures beside ours.
+
+Where every method was run with the contrast too, both stand in one row, joined by an arrow.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from recoseg.figures.line_charts import LINES
 from recoseg.figures.sheet import INK, MUTED, PAPER, Heading, Sheet, sheet, shortened, text_width
+from recoseg.text import DASH
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_OURS, _PAPERS = LINES[0][0], LINES[1][0]
+_OURS, _PAPERS, _ALONE = LINES[0][0], LINES[1][0], "#7a7a7a"
 _BACKGROUNDS = ("#f4f4f4", PAPER)  # of the first row, the second, the third as the first, ...
 _LONGEST_TITLE = 30
 _SMALLEST_SPAN = 2.0  # per cent: less would make much of noise
+_SHORTEST_ARROW = 0.02  # of the width: its head needs that
 _NAME_SIZE, _LABEL_SIZE = 8.5, 7.5  # points
 _NOT_RUN: Any = {"color": "#8a8a8a", "fontsize": _LABEL_SIZE, "fontstyle": "italic", "va": "center"}
 
@@ -25,16 +30,20 @@ _NOT_RUN: Any = {"color": "#8a8a8a", "fontsize": _LABEL_SIZE, "fontstyle": "ital
 _PITCH = 0.27  # from row to row
 _ABOVE, _FOOT = 0.53, 0.42
 _GAP, _MARGIN = 0.22, 0.12
-_LABEL = 0.5  # beside the highest dot, for its figure
+_LABEL, _LONG_LABEL = 0.5, 0.95  # beside the highest dot, for its figure, and for two
 
 
 @dataclass(frozen=True)
 class ChartRow:
-    """A method: the scores of its seeds in per cent, none if not run, and the paper's mean and spread."""
+    """A method: the scores of its seeds in per cent, none if not run, and the paper's mean and spread.
+
+    `with_reco`: those of the same method with the contrast on top; None where these are a row of their own.
+    """
 
     title: str
     scores: Sequence[float] = ()
     paper: tuple[float, float | None] | None = None
+    with_reco: Sequence[float] | None = None
 
 
 @dataclass(frozen=True)
@@ -50,6 +59,10 @@ class ChartPanel:
     def has_paper(self) -> bool:
         return any(row.paper for row in self.rows)
 
+    @property
+    def has_pairs(self) -> bool:
+        return any(row.with_reco is not None for row in self.rows)
+
 
 @dataclass(frozen=True)
 class _Side:
@@ -57,6 +70,7 @@ class _Side:
 
     title: str
     spans: Sequence[tuple[float, float, float] | None]
+    label: float = _LABEL  # inches, beside the highest mark
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -74,7 +88,8 @@ def draw_grid_chart(path: Path, panels: Sequence[ChartPanel], *, heading: Headin
     columns = min(len(panels), 2 if has_paper else 3)
     titles = [shortened(row.title, _LONGEST_TITLE) for panel in panels for row in panel.rows]
     names = text_width(max(map(len, titles)), _NAME_SIZE) + 0.1
-    side = (2.5 if has_paper else 4.0) if columns == 1 else 1.85
+    beside = 2.3 if any(panel.has_pairs for panel in panels) else 1.85
+    side = (2.5 if has_paper else 4.0) if columns == 1 else beside
     pitch = _MARGIN + names + (2 * side + _GAP if has_paper else side) + _MARGIN
     bands = [panels[start : start + columns] for start in range(0, len(panels), columns)]
     heights = [_ABOVE + _PITCH * max(len(panel.rows) for panel in band) + _FOOT for band in bands]
@@ -106,15 +121,22 @@ def draw_panel(page: Sheet, panel: ChartPanel, left: float, top: float, names: f
     room = max(*(half.width for half in halves), _SMALLEST_SPAN) * 1.1
     for number, (half, draw) in enumerate(zip(halves, (draw_ours, _draw_paper), strict=False)):
         axes = page.axes(left + names + number * (side + _GAP), top, side, _PITCH * len(panel.rows))
-        _dress(axes, half, room, share=1 - _LABEL / side)
+        _dress(axes, half, room, share=1 - half.label / side)
         _mark_baseline(axes, half, panel.baseline)
         draw(axes, panel.rows, half)
 
 
 def our_side(panel: ChartPanel) -> _Side:
-    return _Side(
-        "ours", [(min(s), fsum(s) / len(s), max(s)) if (s := row.scores) else None for row in panel.rows]
-    )
+    def span(row: ChartRow) -> tuple[float, float, float] | None:
+        every = [*row.scores, *(row.with_reco or ())]
+        return (min(every), _mean(row.scores or every), max(every)) if every else None
+
+    spans = [span(row) for row in panel.rows]
+    return _Side("alone, and with ReCo", spans, _LONG_LABEL) if panel.has_pairs else _Side("ours", spans)
+
+
+def _mean(scores: Sequence[float]) -> float:
+    return fsum(scores) / len(scores)
 
 
 def _paper_side(panel: ChartPanel) -> _Side:
@@ -154,12 +176,30 @@ def draw_ours(axes: Axes, rows: Sequence[ChartRow], side: _Side) -> None:
         middle = number + 0.5
         if span is None:
             axes.text(0.02, middle, "not run", transform=axes.get_yaxis_transform(), **_NOT_RUN)
-            continue
-        axes.plot(
-            [span[1]] * 2, [middle - 0.32, middle + 0.32], color=_OURS, linewidth=1.8, solid_capstyle="butt"
-        )
-        axes.plot(row.scores, [middle] * len(row.scores), "o", color=_OURS, alpha=0.55, markersize=4.5, mew=0)
-        _put_figure(axes, span, middle, f"{span[1]:.1f}")
+        elif row.with_reco is None:
+            _draw_seeds(axes, row.scores, middle, _OURS)
+            _put_figure(axes, span, middle, f"{span[1]:.1f}")
+        else:
+            _draw_pair(axes, row.scores, row.with_reco, middle)
+            figures = (f"{_mean(one):.1f}" if one else DASH for one in (row.scores, row.with_reco))
+            _put_figure(axes, span, middle, " → ".join(figures))
+
+
+def _draw_seeds(axes: Axes, scores: Sequence[float], middle: float, colour: str) -> None:
+    mean = _mean(scores)
+    axes.plot([mean] * 2, [middle - 0.32, middle + 0.32], color=colour, linewidth=1.8, solid_capstyle="butt")
+    axes.plot(scores, [middle] * len(scores), "o", color=colour, alpha=0.55, markersize=4.5, mew=0)
+
+
+def _draw_pair(axes: Axes, alone: Sequence[float], with_reco: Sequence[float], middle: float) -> None:
+    """The method alone is grey, and an arrow leads from its mean to that with the contrast."""
+    for scores, colour in ((alone, _ALONE), (with_reco, _OURS)):
+        if scores:
+            _draw_seeds(axes, scores, middle, colour)
+    left, right = axes.get_xlim()
+    if alone and with_reco and abs(_mean(with_reco) - _mean(alone)) > _SHORTEST_ARROW * (right - left):
+        look: Any = {"arrowstyle": "-|>", "color": _OURS, "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
+        axes.annotate("", (_mean(with_reco), middle), (_mean(alone), middle), arrowprops=look, zorder=1.5)
 
 
 def _draw_paper(axes: Axes, rows: Sequence[ChartRow], side: _Side) -> None:

@@ -96,6 +96,43 @@ def test_what_was_not_run_is_said_and_only_there() -> None:
     assert axes.texts[1].get_position()[1] == 1.5
 
 
+PAIRS = [
+    ChartRow("ClassMix", (54.0, 56.0), with_reco=(57.0,)),
+    ChartRow("VAT", (51.0,), with_reco=(49.0, 50.0)),
+    ChartRow("DMT", (), with_reco=(55.5,)),
+    ChartRow("GCT", (52.0,), with_reco=()),
+    ChartRow("S4GAN", (54.1,), with_reco=(54.05,)),
+    ChartRow("CCT", (), with_reco=()),
+]
+
+
+def test_a_method_alone_and_with_reco_stand_in_one_row_joined_by_an_arrow() -> None:
+    (axes,) = panel_axes(ChartPanel("CamVid", PAIRS, baseline=0))
+    assert points(axes, "o") == [
+        (54.0, 0.5), (56.0, 0.5), (57.0, 0.5), (51.0, 1.5), (49.0, 1.5), (50.0, 1.5), (55.5, 2.5),
+        (52.0, 3.5), (54.1, 4.5), (54.05, 4.5),
+    ]  # fmt: skip
+    grey, blue, *_ = [line.get_color() for line in axes.get_lines() if line.get_marker() == "o"]
+    assert grey != blue
+    arrows = [one for one in axes.texts if getattr(one, "arrow_patch", None)]
+    assert [(one.xyann, one.xy) for one in arrows] == [
+        ((55.0, 0.5), (57.0, 0.5)),  # from the mean alone to the mean with ReCo
+        ((51.0, 1.5), (49.5, 1.5)),
+    ]  # none where one of them was not run, nor where its head would hide both
+    assert [one.get_text() for one in axes.texts if one not in arrows] == [
+        "55.0 → 57.0", "51.0 → 49.5", "– → 55.5", "52.0 → –", "54.1 → 54.0", "not run",
+    ]  # fmt: skip
+    assert axes.get_lines()[0].get_xdata()[0] == 55.0  # the baseline's mean is that of the method alone
+
+
+def test_two_figures_beside_the_highest_mark_stay_inside() -> None:
+    page = Sheet(Figure(figsize=(8, 4)), 8, 4)
+    draw_panel(page, ChartPanel("CamVid", PAIRS), 0.1, 0.1, 1.5, 2.3)
+    (axes,) = page.figure.axes
+    right = axes.get_window_extent().x1
+    assert all(text.get_window_extent().x1 <= right for text in axes.texts)
+
+
 def test_a_chart_says_title_methods_means_and_the_papers_figures(tmp_path, texts) -> None:
     panel = ChartPanel("Cityscapes, 20 labelled images", ROWS, 2, source="paper, Table 1")
     draw_grid_chart(tmp_path / "a.svg", [panel], heading=HEADING)

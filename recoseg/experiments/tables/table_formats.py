@@ -268,14 +268,25 @@ BESIDE: dict[str, Callable[[GridTable], str]] = {"markdown": markdown_beside, "l
 
 def draw_table(path: Path, table: GridTable) -> None:
     """Every block of the table as a panel, without the methods that the paper alone has."""
-    about = f"mean IoU in per cent on {table.scored}: a dot for each seed, a bar at their mean"
-    ranges = "; lines beside the paper's means: its range over three runs" if table.has_ranges else ""
     panels = [panel_of(heading(column), table.block(column)) for column in table.columns]
+    pairs = any(panel.has_pairs for panel in panels)
+    colours = "grey alone, blue with ReCo on top, " if pairs else ""
+    about = f"mean IoU in per cent on {table.scored}: {colours}a dot for each seed, a bar at their mean"
+    ranges = "; lines beside the paper's means: its range over three runs" if table.has_ranges else ""
     draw_grid_chart(path, panels, heading=_heading_of(table, f"{about}{ranges}; dashed: {table.baselines}"))
 
 
 def panel_of(title: str, lines: Sequence[Line]) -> ChartPanel:
+    """A row for each line; where every method is there without and with ReCo, for both, the best first."""
     shown = [line for line in lines if line.row is not None]
+    paired = _in_pairs(shown)
+    if paired:
+        rows = [
+            ChartRow(alone.title, tuple(alone.scores.values()), with_reco=tuple(reco.scores.values()))
+            for alone, reco in paired
+        ]
+        baseline = next(number for number, pair in enumerate(paired) if pair[0].is_baseline)
+        return ChartPanel(title, rows, baseline)
     rows = [
         ChartRow(
             line.title,
@@ -287,6 +298,16 @@ def panel_of(title: str, lines: Sequence[Line]) -> ChartPanel:
     baseline = next(number for number, line in enumerate(shown) if line.is_baseline)
     tables = dict.fromkeys(line.paper.table for line in shown if line.paper)
     return ChartPanel(title, rows, baseline, source=f"paper, {' and '.join(tables)}" if tables else "paper")
+
+
+def _in_pairs(lines: Sequence[Line]) -> list[tuple[Line, Line]]:
+    """Each method alone and with ReCo, the best first; none where a partner or the paper's figures would be
+    left out."""
+    by_row = {line.row: line for line in lines}
+    pairs = [(line, by_row[f"reco-{line.row}"]) for line in lines if f"reco-{line.row}" in by_row]
+    if 2 * len(pairs) != len(lines) or any(line.paper for line in lines):
+        return []
+    return sorted(pairs, key=lambda pair: -max(line.mean or 0.0 for line in pair))
 
 
 def draw_learning(path: Path, table: GridTable, results: Sequence[Result]) -> None:

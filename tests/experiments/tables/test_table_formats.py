@@ -288,6 +288,31 @@ def test_a_panel_has_the_scores_the_papers_figures_and_the_baseline_of_its_block
     assert panel.source == "paper, Table 1 and Table 4"
 
 
+def test_where_every_method_is_there_with_reco_too_a_panel_has_pairs_the_best_first(result_of) -> None:
+    percent = {"supervised": 50.0, "reco-supervised": 51.0, "vat": 53.0, "reco-vat": 52.0, "reco-dmt": 55.0}
+    results = [result_of(row, "camvid-20", 0, score) for row, score in percent.items()]
+    table = grid_table("methods", GRIDS["methods"], results, profile="tiny")
+    block = table.block("camvid-20")
+    panel = panel_of("a", block)
+    shown = [(row.title, tuple(row.scores), row.with_reco) for row in panel.rows[:4]]
+    assert shown[:3] == [
+        ("DMT", (), (pytest.approx(55.0),)),
+        ("VAT", (pytest.approx(53.0),), (pytest.approx(52.0),)),
+        ("Supervised", (pytest.approx(50.0),), (pytest.approx(51.0),)),
+    ]
+    assert shown[3][1:] == ((), ())  # those that were not run come last
+    assert panel.baseline == 2
+    assert len(panel.rows) == 17
+    assert not panel_of("a", [line for line in block if line.row != "reco-vat"]).has_pairs
+    assert not panel_of("a", grid_table("mixes", GRIDS["mixes"], [], profile="tiny").block(CITY)).has_pairs
+
+
+def test_the_chart_of_pairs_says_what_its_colours_mean(result_of, tmp_path) -> None:
+    table = grid_table("leaders", GRIDS["leaders"], [], profile="tiny")
+    draw_table(tmp_path / "a.svg", table)
+    assert "grey alone" in (tmp_path / "a.svg").read_text(encoding="utf-8")
+
+
 def test_methods_that_the_paper_alone_has_are_not_drawn() -> None:
     table = grid_table("both-deeplabs", GRIDS["both-deeplabs"], [], profile="tiny")
     assert [row.title for row in panel_of("a", table.block("voc-all")).rows] == [
