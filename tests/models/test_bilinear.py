@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import nn
 
+from recoseg import with_representation
 from recoseg.models import ENCODERS, DeepLabV2, DeepLabV3Plus
 from recoseg.models import bilinear as room
 from recoseg.models.bilinear import resize
@@ -69,11 +71,23 @@ def test_torch_resizes_where_it_is_as_fast(x, size, monkeypatch):
     assert ways == []
 
 
-@pytest.mark.parametrize("network", [DeepLabV2, DeepLabV3Plus])
-def test_logits_are_in_planes_however_images_are(network, monkeypatch):
+def deeplab(kind):
+    return kind(encoder=ENCODERS["mobilenet_v2"](), num_classes=3)
+
+
+def foreign():
+    network = nn.Sequential(nn.Conv2d(3, 8, 3, 4, 1), nn.ReLU(), nn.Conv2d(8, 3, 1))
+    return with_representation(network, num_classes=3, feature_channels=None)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [lambda: deeplab(DeepLabV2), lambda: deeplab(DeepLabV3Plus), foreign],
+    ids=["v2", "v3+", "foreign"],
+)
+def test_logits_are_contiguous_whatever_order_images_have(build, monkeypatch):
     ways = taken_ways(monkeypatch)
-    model = network(encoder=ENCODERS["mobilenet_v2"](), num_classes=3)
-    model = model.to(memory_format=torch.channels_last)
+    model = build().to(memory_format=torch.channels_last)
     images = torch.rand(2, 3, 64, 64).contiguous(memory_format=torch.channels_last)
     logits = model(images).logits
     assert logits.is_contiguous()
