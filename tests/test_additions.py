@@ -46,8 +46,8 @@ class ToyMethod:
 
 
 class Toy(Method):
-    def __init__(self, student, *, extra, class_weights=None):
-        super().__init__(student, class_weights=class_weights)
+    def __init__(self, student, *, extra):
+        super().__init__(student)
         self.extra = extra
 
     def step(self, labelled, unlabelled, *, iteration, generator):

@@ -100,11 +100,9 @@ def build_method(
         torch.manual_seed(seed_for(config.train.seed, "discriminator"))
         if isinstance(config.method, FactoryMethod):
             method = _method_from_factory(config.method.factory, student, parts)
-            method.class_weights = class_weights
         else:
-            settings = {**keywords(config.method), "class_weights": class_weights}
-            method = METHODS[config.method.name].build(student, parts, **settings)
-    method.ohem_below = config.train.ohem_below
+            method = _method_by_name(config.method.name, keywords(config.method), student, parts)
+    method.class_weights, method.ohem_below = class_weights, config.train.ohem_below
     parts_per_step = config.train.accumulate
     method.contrast = build_contrast(
         config.contrast, num_classes, device=device, parts_per_step=parts_per_step
@@ -120,6 +118,19 @@ def build_method(
             f"contrast.bank teacher: {config.method.name} has no moving average that could fill it; take "
             "mean_teacher, give method.average if it has that, or take contrast.bank labelled"
         )
+    return method
+
+
+def _method_by_name(name: str, settings: dict[str, Any], student: nn.Module, parts: MethodParts) -> Method:
+    """A method that has no average of its own may have one that is evaluated, whatever else it does."""
+    average = None
+    if "average" in settings:
+        average, warm_up = settings.pop("average"), settings.pop("warm_up")
+        if average is None and warm_up != "mean":
+            raise UserError("method.warm_up has no effect without method.average: leave it out, or give both")
+    method = METHODS[name].build(student, parts, **settings)
+    if average is not None:
+        method.evaluate_average(average, warm_up)
     return method
 
 

@@ -5,7 +5,7 @@ The student learns to fool it, and learns from its own labels where the discrimi
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -52,11 +52,8 @@ class AdvSemSeg(Method):
         self_above: float = 0.2,
         self_start: int = 0,
         discriminator_lr: float = 1e-4,
-        average: float | None = None,
-        warm_up: Literal["mean", "fast"] = "mean",
-        class_weights: Tensor | None = None,
     ) -> None:
-        super().__init__(student, average=average, warm_up=warm_up, class_weights=class_weights)
+        super().__init__(student)
         if not 0 <= self_above <= 1:
             raise UserError(f"self_above is a probability, got {self_above:g}")
         self.view, self.num_classes = view, num_classes

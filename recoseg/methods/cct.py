@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.optim import Optimizer
 
 from recoseg.augment.strong import StrongView
@@ -57,14 +57,11 @@ class CCT(Method):
         num_context_masking: int = 2,
         num_object_masking: int = 2,
         radius: float = 2.0,
-        average: float | None = None,
-        warm_up: Literal["mean", "fast"] = "mean",
         student_pass: Literal["separate", "together"] = "separate",
         supervised_start: int = 0,
         ramp: int = 0,
-        class_weights: Tensor | None = None,
     ) -> None:
-        super().__init__(student, average=average, warm_up=warm_up, class_weights=class_weights)
+        super().__init__(student)
         if not isinstance(student, SegmentationNetwork):
             raise UserError(
                 f"cct taps the map that a network's classifier reads, and {type(student).__name__} does not "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -56,11 +56,8 @@ class DMT(Method):
         agree_power: float = 5.0,
         disagree_power: float = 5.0,
         supervised_start: int = 0,
-        average: float | None = None,
-        warm_up: Literal["mean", "fast"] = "mean",
-        class_weights: Tensor | None = None,
     ) -> None:
-        super().__init__(student, average=average, warm_up=warm_up, class_weights=class_weights)
+        super().__init__(student)
         for name, value in (("agree_power", agree_power), ("disagree_power", disagree_power)):
             if value < 0:
                 raise UserError(f"{name} must be at least 0, got {value:g}")

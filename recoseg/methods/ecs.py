@@ -6,7 +6,7 @@ The student learns to need no correction, and on unlabelled images learns from i
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -52,12 +52,9 @@ class ECS(Method):
         optimiser: Callable[[nn.Module], Optimizer],
         *,
         approval_weight: float = 0.1,
-        average: float | None = None,
-        warm_up: Literal["mean", "fast"] = "mean",
         supervised_start: int = 0,
-        class_weights: Tensor | None = None,
     ) -> None:
-        super().__init__(student, average=average, warm_up=warm_up, class_weights=class_weights)
+        super().__init__(student)
         self.view, self.corrector, self.approval_weight = view, corrector, approval_weight
         self.start = Ramp(supervised_start=supervised_start)
         self.optimiser = optimiser(corrector.network)

@@ -6,7 +6,7 @@ At each pixel the student with the greater flaw learns from the other; where bot
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -62,11 +62,8 @@ class GCT(Method):
         ramp: int = 0,
         detector_width: int = 64,
         detector_lr: float = 1e-4,
-        average: float | None = None,
-        warm_up: Literal["mean", "fast"] = "mean",
-        class_weights: Tensor | None = None,
     ) -> None:
-        super().__init__(student, average=average, warm_up=warm_up, class_weights=class_weights)
+        super().__init__(student)
         if not 0 <= bad_above <= 1:
             raise UserError(f"bad_above is a share of the largest flaw, between 0 and 1, got {bad_above:g}")
         if detector_width < 2:

@@ -62,9 +62,8 @@ class MeanTeacher(Method):
         student_pass: Literal["separate", "together"] = "separate",
         supervised_start: int = 0,
         ramp: int = 0,
-        class_weights: Tensor | None = None,
     ) -> None:
-        super().__init__(student, class_weights=class_weights)
+        super().__init__(student)
         for name, value in (("trust_above", trust_above), ("pixel_above", pixel_above)):
             if not 0 <= value <= 1:
                 raise UserError(f"{name} is a probability, got {value:g}")

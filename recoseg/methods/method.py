@@ -47,28 +47,19 @@ class Method(nn.Module, ABC):
     trains_second_network = False  # of the student's kind, beside it
     notes: Sequence[str] = ()  # what a person should know before a run, a line each
     teacher: Teacher | None  # a moving average of the student, which is evaluated in its place
-    class_weights: Tensor | None
-    ohem_below: float | None = None  # of the supervised loss: see `pixel_cross_entropy`
+    class_weights: Tensor | None  # (K,) how much a pixel counts in the supervised loss; None: alike
+    ohem_below: float | None = None  # of the supervised loss too: see `pixel_cross_entropy`
 
-    def __init__(
-        self,
-        student: nn.Module,
-        *,
-        average: float | None = None,
-        warm_up: Literal["mean", "fast"] = "mean",
-        class_weights: Tensor | None = None,
-    ) -> None:
-        """`average`: the decay of a moving average, evaluated as in Mean Teacher; None: the student is.
-
-        `class_weights` (K,): how much a pixel of each class counts in the supervised loss; None: alike.
-        """
+    def __init__(self, student: nn.Module) -> None:
         super().__init__()
-        if average is None and warm_up != "mean":
-            raise UserError("method.warm_up has no effect without method.average: leave it out, or give both")
         self.student = student
-        self.teacher = Teacher(student, decay=average, warm_up=warm_up) if average is not None else None
+        self.teacher = None
         self.contrast: ContrastTerm | None = None  # on top of any method; what it keeps is saved with it
-        self.register_buffer("class_weights", class_weights, persistent=False)  # of the data, not learned
+        self.register_buffer("class_weights", None, persistent=False)  # of the data, not learned
+
+    def evaluate_average(self, decay: float, warm_up: Literal["mean", "fast"] = "mean") -> None:
+        """From now on a moving average of the student is kept, and evaluated in its place."""
+        self.teacher = Teacher(self.student, decay=decay, warm_up=warm_up)
 
     @abstractmethod
     def step(

@@ -44,22 +44,9 @@ class PrevMatch(UniMatch):
         pixel_above: float = 0.95,
         threshold: Literal["fixed", "daw"] = "fixed",
         drop: float = 0.5,
-        average: float | None = None,
-        warm_up: Literal["mean", "fast"] = "mean",
-        class_weights: Tensor | None = None,
     ) -> None:
         """`iterations` of the whole run: lambda is a matter of them."""
-        super().__init__(
-            student,
-            views,
-            num_classes,
-            pixel_above=pixel_above,
-            threshold=threshold,
-            drop=drop,
-            average=average,
-            warm_up=warm_up,
-            class_weights=class_weights,
-        )
+        super().__init__(student, views, num_classes, pixel_above=pixel_above, threshold=threshold, drop=drop)
         if previous_above is not None and not 0 <= previous_above <= 1:
             raise UserError(f"previous_above is a probability, got {previous_above:g}")
         counts = {"store_every": store_every, "num_previous": num_previous, "most_at_once": most_at_once}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -60,11 +60,8 @@ class PseudoSeg(Method):
         temperature: float = 0.5,
         present_above: float = 0.5,
         cut: float = 0.2,
-        average: float | None = None,
-        warm_up: Literal["mean", "fast"] = "mean",
-        class_weights: Tensor | None = None,
     ) -> None:
-        super().__init__(student, average=average, warm_up=warm_up, class_weights=class_weights)
+        super().__init__(student)
         if not 0 <= present_above <= 1:
             raise UserError(f"present_above is a probability, got {present_above:g}")
         if not 0 <= cut < 1:

@@ -6,7 +6,7 @@ The student makes its maps of unlabelled images look true, and trusts the ones t
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -50,13 +50,10 @@ class S4GAN(Method):
         self_weight: float = 1.0,
         self_above: float = 0.6,
         discriminator_lr: float = 1e-4,
-        average: float | None = None,
-        warm_up: Literal["mean", "fast"] = "mean",
         supervised_start: int = 0,
         ramp: int = 0,
-        class_weights: Tensor | None = None,
     ) -> None:
-        super().__init__(student, average=average, warm_up=warm_up, class_weights=class_weights)
+        super().__init__(student)
         if not 0 <= self_above <= 1:
             raise UserError(f"self_above is a probability, got {self_above:g}")
         self.view, self.num_classes = view, num_classes

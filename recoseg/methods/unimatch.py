@@ -78,19 +78,9 @@ class UniMatch(Matching):
         pixel_above: float = 0.95,
         threshold: Literal["fixed", "daw"] = "fixed",
         drop: float = 0.5,
-        average: float | None = None,
-        warm_up: Literal["mean", "fast"] = "mean",
-        class_weights: Tensor | None = None,
     ) -> None:
         super().__init__(
-            with_halves(student),
-            views,
-            num_classes,
-            pixel_above=pixel_above,
-            threshold=threshold,
-            average=average,
-            warm_up=warm_up,
-            class_weights=class_weights,
+            with_halves(student), views, num_classes, pixel_above=pixel_above, threshold=threshold
         )
         if not 0 <= drop < 1:
             raise UserError(f"drop is a probability, at least 0 and below 1, got {drop:g}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from recoseg.augment.weak_to_strong import WeakToStrong
 from recoseg.methods.parts.channel_dropout import complementary_channels
@@ -39,17 +39,11 @@ class UniMatchV2(Matching):
         pixel_above: float = 0.95,
         threshold: Literal["fixed", "daw"] = "fixed",
         decay: float = 0.996,
-        class_weights: Tensor | None = None,
     ) -> None:
         super().__init__(
-            with_halves(student),
-            views,
-            num_classes,
-            pixel_above=pixel_above,
-            threshold=threshold,
-            average=decay,
-            class_weights=class_weights,
+            with_halves(student), views, num_classes, pixel_above=pixel_above, threshold=threshold
         )
+        self.evaluate_average(decay)
 
     def step(
         self, labelled: Batch, unlabelled: Batch | None, *, iteration: int, generator: torch.Generator

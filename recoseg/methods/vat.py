@@ -50,9 +50,9 @@ class VAT(Method):
         student_pass: Literal["separate", "together"] = "separate",
         supervised_start: int = 0,
         ramp: int = 0,
-        class_weights: Tensor | None = None,
     ) -> None:
-        super().__init__(student, average=decay, warm_up=warm_up, class_weights=class_weights)
+        super().__init__(student)
+        self.evaluate_average(decay, warm_up)
         if not 0 <= trust_above <= 1:
             raise UserError(f"trust_above is a probability, got {trust_above:g}")
         self.view, self.radius, self.trust_above = view, radius, trust_above

@@ -229,7 +229,8 @@ def test_batches_may_differ_in_size_and_be_of_one(
 
 def test_an_average_is_evaluated_when_asked_for(tiny_network) -> None:
     assert (plain := advsemseg(tiny_network())).evaluation_model is plain.student
-    method = advsemseg(tiny_network(), average=0.99)
+    method = advsemseg(tiny_network())
+    method.evaluate_average(0.99)
     assert method.evaluation_model is method.teacher.network
 
 

@@ -171,7 +171,8 @@ def test_each_round_asks_for_a_larger_share(method, toy_batch, generator, monkey
 
 def test_pixels_count_as_much_as_their_class(method, toy_batch, generator) -> None:
     labelled, unlabelled = toy_batch(), toy_batch(seed=1, visible=False)
-    dmt = method(iterations=5, class_weights=torch.tensor([3.0, 1.0])).eval()
+    dmt = method(iterations=5).eval()
+    dmt.class_weights = torch.tensor([3.0, 1.0])
     output = dmt(labelled, unlabelled, iteration=4, generator=generator)
     parts = {name: part.item() for name, part in output.parts.items()}
     by_people = (3 * (labelled.labels == 0) + (labelled.labels == 1)).sum().item()

@@ -276,7 +276,8 @@ def test_batches_may_differ_in_size_and_be_of_one(
 
 def test_an_average_is_evaluated_when_asked_for(tiny_network, same_view) -> None:
     assert (plain := S4GAN(tiny_network(), same_view, 2)).evaluation_model is plain.student
-    method = S4GAN(tiny_network(), same_view, 2, average=0.99)
+    method = S4GAN(tiny_network(), same_view, 2)
+    method.evaluate_average(0.99)
     for iteration, value in enumerate([3.0, 5.0]):
         method.student.classifier.bias.data.fill_(value)
         method.after_update(iteration)

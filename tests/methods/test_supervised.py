@@ -44,7 +44,8 @@ def test_without_an_average_the_student_is_evaluated(tiny_network) -> None:
 
 
 def test_with_an_average_the_mean_of_the_first_students_is_evaluated(tiny_network) -> None:
-    method = Supervised(tiny_network(), average=0.99)
+    method = Supervised(tiny_network())
+    method.evaluate_average(0.99)
     for iteration, value in enumerate([3.0, 5.0]):
         method.student.classifier.bias.data.fill_(value)
         method.after_update(iteration)

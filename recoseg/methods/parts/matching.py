@@ -35,11 +35,8 @@ class Matching(Method):
         *,
         pixel_above: float = 0.95,
         threshold: Literal["fixed", "daw"] = "fixed",
-        average: float | None = None,
-        warm_up: Literal["mean", "fast"] = "mean",
-        class_weights: Tensor | None = None,
     ) -> None:
-        super().__init__(student, average=average, warm_up=warm_up, class_weights=class_weights)
+        super().__init__(student)
         self.views = views
         self.threshold = lookup(THRESHOLDS, threshold, what="threshold")(pixel_above, num_classes)
 
