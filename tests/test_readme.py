@@ -103,7 +103,14 @@ def test_the_first_screen_says_what_it_is_for_and_how_to_start() -> None:
     assert "few labels" in first
 
 
-def test_docs_speak_of_files_that_exist() -> None:
+def test_docs_speak_of_files_and_names_in_them_that_exist() -> None:
     text = (REPOSITORY / "docs" / "paper_to_code.md").read_text(encoding="utf-8")
-    for name in set(re.findall(r"`((?:[a-z_0-9]+/)+[a-z_0-9]+\.py)`", text)):
-        assert (REPOSITORY / "recoseg" / name).is_file() or (REPOSITORY / name).is_file(), name
+    found = re.findall(r"`((?:[a-z_0-9]+/)+[a-z_0-9]+\.py)`(?: `([A-Za-z_.]+)`)?", text)
+    assert any(name for _, name in found)
+    for file, name in found:
+        path = next(
+            (one for one in (REPOSITORY / "recoseg" / file, REPOSITORY / file) if one.is_file()), None
+        )
+        assert path, file
+        for part in filter(None, name.split(".")):
+            assert re.search(rf"(def|class) {part}\b|^{part}\b", path.read_text(encoding="utf-8"), re.M), name
