@@ -91,7 +91,7 @@ class Batch:
 class ModelOutput:
     """What a network says of its images, at the resolution of its decoder."""
 
-    logits: Tensor  # (B, K, h, w), before softmax; contiguous, which on CPUs is read twice as fast
+    logits: Tensor  # (B, K, h, w), before softmax; contiguous but where cut from a padded image
     features: Tensor | None = None  # (B, D, h, w); None when the representation head is off
 
 

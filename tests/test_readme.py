@@ -108,9 +108,8 @@ def test_docs_speak_of_files_and_names_in_them_that_exist() -> None:
     found = re.findall(r"`((?:[a-z_0-9]+/)+[a-z_0-9]+\.py)`(?: `([A-Za-z_.]+)`)?", text)
     assert any(name for _, name in found)
     for file, name in found:
-        path = next(
-            (one for one in (REPOSITORY / "recoseg" / file, REPOSITORY / file) if one.is_file()), None
-        )
-        assert path, file
+        paths = [one for one in (REPOSITORY / "recoseg" / file, REPOSITORY / file) if one.is_file()]
+        assert paths, file
+        text = paths[0].read_text(encoding="utf-8")
         for part in filter(None, name.split(".")):
-            assert re.search(rf"(def|class) {part}\b|^{part}\b", path.read_text(encoding="utf-8"), re.M), name
+            assert re.search(rf"(def|class) {part}\b|^\s*{part}\b", text, re.MULTILINE), name

@@ -125,7 +125,7 @@ def _method_by_name(name: str, settings: dict[str, Any], student: nn.Module, par
     """A method that has no average of its own may have one that is evaluated, whatever else it does."""
     average = None
     if "average" in settings:
-        average, warm_up = settings.pop("average"), settings.pop("warm_up")
+        average, warm_up = settings.pop("average"), settings.pop("warm_up", "mean")
         if average is None and warm_up != "mean":
             raise UserError("method.warm_up has no effect without method.average: leave it out, or give both")
     method = METHODS[name].build(student, parts, **settings)

@@ -64,12 +64,18 @@ class ChartPanel:
         return any(row.with_reco is not None for row in self.rows)
 
 
+_Span = tuple[float, float | None, float]
+
+
 @dataclass(frozen=True)
 class _Side:
-    """What one half of a panel shows: for each row its lowest value, mean and highest, or nothing."""
+    """What one half of a panel shows: for each row its lowest value, mean and highest, or nothing.
+
+    A mean is that of the method alone; None where it was run with the contrast only.
+    """
 
     title: str
-    spans: Sequence[tuple[float, float, float] | None]
+    spans: Sequence[_Span | None]
     label: float = _LABEL  # inches, beside the highest mark
 
     @property
@@ -127,9 +133,9 @@ def draw_panel(page: Sheet, panel: ChartPanel, left: float, top: float, names: f
 
 
 def our_side(panel: ChartPanel) -> _Side:
-    def span(row: ChartRow) -> tuple[float, float, float] | None:
+    def span(row: ChartRow) -> _Span | None:
         every = [*row.scores, *(row.with_reco or ())]
-        return (min(every), _mean(row.scores or every), max(every)) if every else None
+        return (min(every), _mean(row.scores) if row.scores else None, max(every)) if every else None
 
     spans = [span(row) for row in panel.rows]
     return _Side("alone, and with ReCo", spans, _LONG_LABEL) if panel.has_pairs else _Side("ours", spans)
@@ -166,7 +172,7 @@ def _dress(axes: Axes, side: _Side, room: float, *, share: float) -> None:
 
 def _mark_baseline(axes: Axes, side: _Side, baseline: int | None) -> None:
     span = None if baseline is None else side.spans[baseline]
-    if span:
+    if span and span[1] is not None:
         axes.axvline(span[1], color=MUTED, linewidth=0.7, linestyle=(0, (2, 2)), zorder=1)
 
 
@@ -178,7 +184,7 @@ def draw_ours(axes: Axes, rows: Sequence[ChartRow], side: _Side) -> None:
             axes.text(0.02, middle, "not run", transform=axes.get_yaxis_transform(), **_NOT_RUN)
         elif row.with_reco is None:
             _draw_seeds(axes, row.scores, middle, _OURS)
-            _put_figure(axes, span, middle, f"{span[1]:.1f}")
+            _put_figure(axes, span, middle, f"{_mean(row.scores):.1f}")
         else:
             _draw_pair(axes, row.scores, row.with_reco, middle)
             figures = (f"{_mean(one):.1f}" if one else DASH for one in (row.scores, row.with_reco))
@@ -208,11 +214,11 @@ def _draw_paper(axes: Axes, rows: Sequence[ChartRow], side: _Side) -> None:
         if span and row.paper:
             middle = number + 0.5
             axes.plot([span[0], span[2]], [middle] * 2, color=_PAPERS, linewidth=1.2)
-            axes.plot([span[1]], [middle], "D", color=_PAPERS, markersize=4.5)
+            axes.plot([row.paper[0]], [middle], "D", color=_PAPERS, markersize=4.5)
             _put_figure(axes, span, middle, f"{row.paper[0]:.2f}")
 
 
-def _put_figure(axes: Axes, span: tuple[float, float, float], middle: float, text: str) -> None:
+def _put_figure(axes: Axes, span: _Span, middle: float, text: str) -> None:
     """Right of all marks of its row, where it covers none, and over the baseline's line."""
     look: Any = {"va": "center_baseline", "fontsize": _LABEL_SIZE, "color": INK}
     behind = {"facecolor": _BACKGROUNDS[int(middle) % 2], "edgecolor": "none", "pad": 0.5}

@@ -7,7 +7,6 @@ times as fast.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import torch
@@ -33,7 +32,7 @@ def _has_slow_gradient(x: Tensor, size: tuple[int, int]) -> bool:
         and x.requires_grad
         and torch.is_grad_enabled()
         and not torch.compiler.is_compiling()  # nor exporting
-        and x.is_contiguous()  # with channels last torch's gradient is fast
+        and x.is_contiguous()  # torch's gradient of channels last is no slower
         and x.shape[2] <= size[0]
         and x.shape[3] <= size[1]
         and max(x.shape[2:]) <= _LONGEST_SIDE
@@ -47,10 +46,20 @@ def _resized(x: Tensor, size: tuple[int, int]) -> Tensor:
 class _Enlarged(torch.autograd.Function):
     """Resizing is linear along each side: Y = A X B', so the gradient of X is A' G B."""
 
+    generate_vmap_rule = True
+
     @staticmethod
-    def forward(ctx: Any, x: Tensor, size: tuple[int, int]) -> Tensor:
-        ctx.sides = x.shape[2:], size
+    def forward(x: Tensor, size: tuple[int, int]) -> Tensor:
         return _resized(x, size)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, tuple[int, int]], output: Tensor) -> None:
+        x, size = inputs
+        ctx.sides = x.shape[2:], size
+
+    @staticmethod
+    def jvp(ctx: Any, of_x: Tensor, of_size: None) -> Tensor:
+        return _resized(of_x, ctx.sides[1])
 
     @staticmethod
     def backward(ctx: Any, of_output: Tensor) -> tuple[Tensor, None]:
@@ -60,7 +69,6 @@ class _Enlarged(torch.autograd.Function):
             return _weights(height, rows, of_output.dtype).T @ across, None
 
 
-@lru_cache(maxsize=32)
 def _weights(side: int, enlarged: int, dtype: torch.dtype) -> Tensor:
     """(enlarged, side): how much each place of the smaller side says of each place of the enlarged one."""
     alone = torch.eye(side, dtype=dtype, device="cpu")[None, None]

@@ -125,6 +125,12 @@ def test_a_method_alone_and_with_reco_stand_in_one_row_joined_by_an_arrow() -> N
     assert axes.get_lines()[0].get_xdata()[0] == 55.0  # the baseline's mean is that of the method alone
 
 
+def test_a_baseline_that_was_run_with_reco_alone_has_no_line() -> None:
+    plain, marked = ChartPanel("CamVid", PAIRS), ChartPanel("CamVid", PAIRS, baseline=2)
+    (without,), (within,) = panel_axes(plain), panel_axes(marked)
+    assert len(within.get_lines()) == len(without.get_lines())
+
+
 def test_two_figures_beside_the_highest_mark_stay_inside() -> None:
     page = Sheet(Figure(figsize=(8, 4)), 8, 4)
     draw_panel(page, ChartPanel("CamVid", PAIRS), 0.1, 0.1, 1.5, 2.3)

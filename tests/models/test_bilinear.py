@@ -103,3 +103,16 @@ def test_mixed_precision_leaves_gradients_whole():
     assert found.dtype == torch.float32
     (expected,) = torch.autograd.grad(plainly(x, (9, 9)), x, torch.full((1, 2, 9, 9), 1 / 3))
     torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_functional_gradients_forward_mode_and_vmap_go_the_same_way():
+    torch.manual_seed(0)
+    x, towards = torch.randn(3, 1, 2, 3, 4), torch.randn(1, 2, 7, 8)
+    plain = torch.func.grad(lambda one: (plainly(one, (7, 8)) * towards).sum())
+    ours = torch.func.grad(lambda one: (resize(one, (7, 8)) * towards).sum())
+    expected = torch.stack([plain(one) for one in x])
+    torch.testing.assert_close(torch.stack([ours(one) for one in x]), expected)
+    torch.testing.assert_close(torch.func.vmap(ours)(x), expected)
+    leaf = x[0].clone().requires_grad_()
+    _, along = torch.func.jvp(lambda one: resize(one, (7, 8)), (leaf,), (x[1],))
+    torch.testing.assert_close(along, plainly(x[1], (7, 8)))
