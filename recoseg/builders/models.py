@@ -114,6 +114,7 @@ def _build_deeplab_v3_plus(
         encoder=_build_encoder(section),
         num_classes=num_classes,
         feature_channels=feature_channels,
+        probe=section.start == "probe",
         decoder_width=section.decoder_width,
         separable=section.separable,
         dropout=section.dropout,
@@ -136,7 +137,10 @@ def _build_deeplab_v2(
     section: DeepLabV2Model, num_classes: int, *, feature_channels: int | None, pretrained: bool
 ) -> nn.Module:
     return DeepLabV2(
-        encoder=_build_encoder(section), num_classes=num_classes, feature_channels=feature_channels
+        encoder=_build_encoder(section),
+        num_classes=num_classes,
+        feature_channels=feature_channels,
+        probe=section.start == "probe",
     )
 
 
@@ -156,6 +160,7 @@ def _build_transformers(
         num_classes=num_classes,
         feature_channels=feature_channels,
         normalise=transformers_normalise(section.checkpoint),
+        probe=section.start == "probe",
     )
 
 
@@ -171,6 +176,7 @@ def _build_factory(
         normalise=None if section.normalise else nn.Identity(),
         multiple_of=section.multiple_of,
         feature_stride=section.feature_stride,
+        probe=section.start == "probe",
     )
 
 

@@ -26,6 +26,13 @@ WARM_UP = (
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProbeMethod:
+    """A linear classifier of the pretrained encoder's features: no training steps, done in seconds."""
+
+    name: Literal["probe"] = "probe"
+
+
+@dataclass(frozen=True, kw_only=True)
 class SupervisedMethod:
     """Cross-entropy on the labelled images alone."""
 
@@ -366,6 +373,7 @@ MethodSettings = (
     | UniMatchMethod
     | UniMatchV2Method
     | PrevMatchMethod
+    | ProbeMethod
     | FactoryMethod
 )
 """What `method` may be; where no name is given, the first that has the settings."""

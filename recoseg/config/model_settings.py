@@ -21,6 +21,11 @@ class StartingModel:
     reinitialise: bool = setting(
         False, "start layers of another shape than in weights afresh: the classifier of other classes"
     )
+    start: Literal["random", "probe"] = setting(
+        "random",
+        "where the classifier starts: random, as in the paper; or probe, a linear classifier of the frozen "
+        "encoder's features, which is fitted in seconds and to which the decoder adds",
+    )
     frozen_batch_norm: Literal["none", "encoder", "all"] = setting(
         "none", "BatchNorm layers whose statistics, scale and shift stay as they start"
     )

@@ -59,12 +59,15 @@ def filled(config: RunConfig) -> RunConfig:
 
     A run keeps these numbers in its config.yaml: they stay what they are when it goes on, or is read again.
     """
+    if config.method.name == "probe":
+        config = _without_training(config)
     iterations = config.train.iterations
+    starts_at_probe = config.model.start == "probe"
     # An average over the last hundred steps, or over the last 25th of a shorter run.
     method = {
-        "decay": max(0.0, min(OWN_DECAYS.get(config.method.name, DECAY), 1 - 25 / iterations)),
-        "supervised_start": iterations // 5,
-        "ramp": iterations // 10,
+        "decay": max(0.0, min(OWN_DECAYS.get(config.method.name, DECAY), 1 - 25 / max(1, iterations))),
+        "supervised_start": 0 if starts_at_probe else iterations // 5,
+        "ramp": 0 if starts_at_probe else iterations // 10,
         "consistency_weight": 1.0,
         "store_every": max(1, iterations // 16),
         "self_start": iterations // 4,
@@ -80,6 +83,12 @@ def filled(config: RunConfig) -> RunConfig:
         rates = fitting_rates(config.augment.crop, config.model.output_stride)
         config = replace(config, model=replace(config.model, rates=",".join(map(str, rates))))
     return config
+
+
+def _without_training(config: RunConfig) -> RunConfig:
+    """The probe is the start of a training without the training."""
+    config = replace(config, train=replace(config.train, iterations=0))
+    return replace(config, model=replace(config.model, start="probe"))
 
 
 def _filled_contrast(contrast: ContrastSettings, iterations: int) -> ContrastSettings:

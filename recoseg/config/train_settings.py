@@ -74,7 +74,9 @@ class AdamWOptimiser:
 class TrainSettings:
     """The training loop."""
 
-    iterations: int = setting(40_000, "number of optimiser steps", at_least=1, at_most=MOST_ITERATIONS)
+    iterations: int = setting(
+        40_000, "number of optimiser steps; method probe has none", at_least=0, at_most=MOST_ITERATIONS
+    )
     labelled_per_step: int = setting(
         10, "labelled images in a step, of all processes together", at_least=1, at_most=MOST_IMAGES
     )

@@ -13,7 +13,7 @@ from recoseg.errors import UserError
 from recoseg.evaluate.protocol import SMALLEST_SIDE, as_float, at_least
 from recoseg.models.deeplab_v2 import DeepLabV2
 from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
-from recoseg.models.probe import Place, find_place, tapped, undisturbed
+from recoseg.models.layer_taps import Place, find_place, tapped, undisturbed
 from recoseg.models.representation import WithRepresentation
 from recoseg.models.sizes import crop_features, crop_logits
 from recoseg.types import ModelOutput

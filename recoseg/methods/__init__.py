@@ -10,6 +10,7 @@ from recoseg.methods.mean_teacher import MeanTeacher
 from recoseg.methods.method import Method, MethodParts
 from recoseg.methods.parts.contrast import ContrastTerm
 from recoseg.methods.prevmatch import PrevMatch
+from recoseg.methods.probe import Probe
 from recoseg.methods.pseudoseg import PseudoSeg
 from recoseg.methods.s4gan import S4GAN
 from recoseg.methods.supervised import Supervised
@@ -18,6 +19,7 @@ from recoseg.methods.unimatch_v2 import UniMatchV2
 from recoseg.methods.vat import VAT
 
 METHODS: dict[str, type[Method]] = {
+    "probe": Probe,
     "supervised": Supervised,
     "mean_teacher": MeanTeacher,
     "s4gan": S4GAN,
@@ -50,6 +52,7 @@ __all__ = [
     "Method",
     "MethodParts",
     "PrevMatch",
+    "Probe",
     "PseudoSeg",
     "Supervised",
     "UniMatch",

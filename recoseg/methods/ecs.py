@@ -21,7 +21,7 @@ from recoseg.methods.parts.ramp import Ramp
 from recoseg.methods.parts.second_networks import asked_and_taught
 from recoseg.methods.parts.student_passes import together
 from recoseg.models.bilinear import resize
-from recoseg.models.probe import undisturbed
+from recoseg.models.layer_taps import undisturbed
 from recoseg.types import IGNORE, Batch, ModelOutput, PseudoLabels, StepOutput
 
 

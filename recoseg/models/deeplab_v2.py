@@ -5,7 +5,8 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from recoseg.models.encoders import Encoder, EncoderOutput
-from recoseg.models.layers import Normalise, initialise, quiet
+from recoseg.models.layers import Normalise, initialise, quiet, zero
+from recoseg.models.linear_probe import LinearProbe
 from recoseg.models.network import SegmentationNetwork, require_images
 from recoseg.types import ModelOutput
 
@@ -37,7 +38,14 @@ class DeepLabV2(SegmentationNetwork):
 
     passes_are_apart = True
 
-    def __init__(self, *, encoder: Encoder, num_classes: int, feature_channels: int | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        encoder: Encoder,
+        num_classes: int,
+        feature_channels: int | None = None,
+        probe: bool = False,
+    ) -> None:
         super().__init__()
         self.normalise = Normalise(mean=encoder.mean, std=encoder.std)
         self.classifier = _SummedPyramid(encoder.high_channels, num_classes, rates=RATES)
@@ -50,15 +58,25 @@ class DeepLabV2(SegmentationNetwork):
             else None
         )
         self.encoder = encoder  # after apply: it comes initialised, or pretrained
+        self.probe = LinearProbe(encoder.level_channels, num_classes) if probe else None
+        if probe:  # the decoder adds to the probe's logits and starts with nothing to add
+            for branch in self.classifier.branches:
+                zero(branch)
 
     def encode(self, images: Tensor) -> EncoderOutput:
         require_images(images, smallest=self.encoder.output_stride)
-        encoded: EncoderOutput = self.encoder(self.normalise(images))
+        normalised = self.normalise(images)
+        if self.probe is not None:
+            return EncoderOutput(self.encoder.levels(normalised))
+        encoded: EncoderOutput = self.encoder(normalised)
         return encoded
 
     def decode(self, encoded: EncoderOutput) -> ModelOutput:
         features = self.representation(encoded.high) if self.representation is not None else None
-        return ModelOutput(logits=self.classifier(encoded.high).contiguous(), features=features)
+        logits = self.classifier(encoded.high)
+        if self.probe is not None:
+            logits = logits + self.probe(self.levels(encoded), logits.shape[2:])
+        return ModelOutput(logits=logits.contiguous(), features=features)
 
     def decoded_channels(self) -> int:
         return self.encoder.high_channels

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from recoseg.models.bilinear import resize
 from recoseg.models.encoders import Encoder, EncoderOutput
-from recoseg.models.layers import ASPP, Normalise, conv_norm_relu, convolved_head, initialise, quiet
+from recoseg.models.layers import ASPP, Normalise, conv_norm_relu, convolved_head, initialise, quiet, zero
+from recoseg.models.linear_probe import LinearProbe
 from recoseg.models.network import SegmentationNetwork, require_images
 from recoseg.types import ModelOutput
 
@@ -32,6 +33,7 @@ class DeepLabV3Plus(SegmentationNetwork):
         encoder: Encoder,
         num_classes: int,
         feature_channels: int | None = None,
+        probe: bool = False,
         decoder_width: int = 256,
         separable: bool = False,
         dropout: float = 0.1,
@@ -59,10 +61,16 @@ class DeepLabV3Plus(SegmentationNetwork):
             else None
         )
         self.encoder = encoder  # after apply: it comes initialised, or pretrained
+        self.probe = LinearProbe(encoder.level_channels, num_classes) if probe else None
+        if probe:  # the decoder adds to the probe's logits and starts with nothing to add
+            zero(self.classifier[-1])
 
     def encode(self, images: Tensor) -> EncoderOutput:
         require_images(images, smallest=self.encoder.output_stride)
-        encoded: EncoderOutput = self.encoder(self.normalise(images))
+        normalised = self.normalise(images)
+        if self.probe is not None:
+            return EncoderOutput(self.encoder.levels(normalised))
+        encoded: EncoderOutput = self.encoder(normalised)
         return encoded
 
     def decode(self, encoded: EncoderOutput) -> ModelOutput:
@@ -70,7 +78,10 @@ class DeepLabV3Plus(SegmentationNetwork):
         high = resize(self.aspp(encoded.high), low.shape[2:])
         decoded = torch.cat([high, low], dim=1)  # (B, width + 48, H/4, W/4)
         features = self.representation(decoded) if self.representation is not None else None
-        return ModelOutput(logits=self.classifier(decoded).contiguous(), features=features)
+        logits = self.classifier(decoded)
+        if self.probe is not None:
+            logits = logits + self.probe(self.levels(encoded), logits.shape[2:])
+        return ModelOutput(logits=logits.contiguous(), features=features)
 
     def decoded_channels(self) -> int:
         return self._decoded_channels

@@ -115,6 +115,13 @@ def quiet(layer: nn.Module) -> None:
     nn.init.normal_(layer.weight, std=0.01)
 
 
+def zero(layer: nn.Module) -> None:
+    """The last layer of a decoder that refines the logits of a probe: it starts by adding nothing."""
+    assert isinstance(layer, nn.Conv2d) and layer.bias is not None
+    nn.init.zeros_(layer.weight)
+    nn.init.zeros_(layer.bias)
+
+
 def initialise(module: nn.Module) -> None:
     """The start that He et al. (2015) propose; BatchNorm starts as the identity by itself."""
     if isinstance(module, nn.Conv2d):

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from recoseg.errors import UserError
-from recoseg.models.probe import as_map, tapped
+from recoseg.models.linear_probe import LinearProbe
+from recoseg.models.layer_taps import as_map, tapped
 from recoseg.types import ModelOutput
 
 
@@ -32,8 +33,13 @@ class SegmentationNetwork(nn.Module):
     """Images in [0, 1], (B, 3, H, W) -> `ModelOutput`; `features` only with a representation head."""
 
     representation: nn.Module | None
+    probe: LinearProbe | None  # its logits are added to the decoder's; `encode` then returns all levels
     passes_are_apart = False
     """Whether several threads may run `forward` at once in eval mode: it leaves nothing in the network."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.probe = None
 
     def require_halves(self) -> None:
         """Raises where nothing tells encoder from decoder: for methods that work on what lies between."""
@@ -51,6 +57,11 @@ class SegmentationNetwork(nn.Module):
     def decode(self, encoded: Any) -> ModelOutput:
         """What the network says of the images of which `encoded` was made."""
         raise NotImplementedError(f"{type(self).__name__} has encode, and no decode")
+
+    def levels(self, encoded: Any) -> tuple[Tensor, ...]:
+        """The maps (B, C, h, w) that the probe reads."""
+        levels: tuple[Tensor, ...] = encoded.maps
+        return levels
 
     def decoded_channels(self) -> int:
         """Of the map that the part named `classifier` reads."""

@@ -12,11 +12,16 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from recoseg.errors import UserError
+from recoseg.models.bilinear import resize
 from recoseg.models.layers import Normalise, convolved_head, initialise
+from recoseg.models.linear_probe import LinearProbe
 from recoseg.models.network import SegmentationNetwork, require_images
-from recoseg.models.probe import Place, answering, find_place, output_of, tapped, undisturbed
+from recoseg.models.layer_taps import Place, answering, as_map, find_place, output_of, tapped, undisturbed
 from recoseg.models.sizes import SizeRule, crop_features, crop_logits, find_size_rule
 from recoseg.types import ModelOutput
+
+_FINEST_STRIDE = 4
+"""Of the maps that a probe reads: finer ones show edges and no classes."""
 
 _ENCODER_NAMES = ("base_model", "backbone", "encoder")
 """How transformers, torchvision and segmentation_models_pytorch name the pretrained part of a network."""
@@ -31,6 +36,7 @@ def with_representation(
     normalise: nn.Module | None = None,
     multiple_of: int | None = None,
     feature_stride: int = 4,
+    probe: bool = False,
 ) -> WithRepresentation:
     """The network as images in [0, 1] -> `ModelOutput`, with a representation head on its decoder's features.
 
@@ -41,6 +47,9 @@ def with_representation(
 
     `normalise` is ImageNet's statistics if none is given; `nn.Identity()` where the network does it itself.
     Images of sizes that the network refuses are padded; `multiple_of` is found by trying, or given.
+
+    With `probe`, a linear classifier of the encoder's maps is added to the logits, and the layer that makes
+    the logits starts at zero: `recoseg.probe` fits that classifier.
     """
     first = _any_tensor(network)
 
@@ -55,7 +64,7 @@ def with_representation(
             place = find_place(network, answer, images, num_classes=num_classes, at=at)
             finer = max(1, feature_stride * place.cells[0] // images.shape[2])
             head = _representation_head(place.channels, feature_channels, finer=finer).to(first.dtype)
-    return WithRepresentation(
+    wrapped = WithRepresentation(
         network,
         num_classes=num_classes,
         normalise=Normalise() if normalise is None else normalise,
@@ -64,6 +73,9 @@ def with_representation(
         representation=head,
         at=at,
     ).to(first.device)
+    if probe:
+        wrapped.add_probe()
+    return wrapped
 
 
 def _any_tensor(network: nn.Module) -> Tensor:
@@ -131,6 +143,7 @@ class WithRepresentation(SegmentationNetwork):
         self.normalise = normalise
         self.network = network
         self.representation = representation
+        self._level_places: list[int] = []  # of the maps that the probe reads
 
     def require_halves(self) -> None:
         if self.encoder is None:
@@ -150,7 +163,47 @@ class WithRepresentation(SegmentationNetwork):
     def decode(self, encoded: WrappedEncoded) -> ModelOutput:
         assert self.encoder is not None
         with answering(self.encoder, encoded.output):
-            return self._answer(encoded.padded, encoded.size)
+            output = self._answer(encoded.padded, encoded.size)
+        if self.probe is None:
+            return output
+        padded = encoded.padded.shape[2:]
+        levels = self.levels(encoded)
+        logits = crop_logits(self.probe(levels, levels[0].shape[2:]), padded, encoded.size)
+        return replace(output, logits=output.logits + resize(logits, output.logits.shape[2:]))
+
+    def add_probe(self) -> None:
+        """Add a linear classifier of the encoder's maps to the logits, and start the decoder at zero."""
+        self.require_halves()
+        layer = self.network.get_submodule(self._find_decoder_place().at)
+        for parameter in layer.parameters():
+            nn.init.zeros_(parameter)
+        with undisturbed(self):
+            encoded = self.encode(torch.zeros(1, 3, 64, 64, device=next(self.parameters()).device))
+            if self.decode(encoded).logits.any():
+                raise UserError(
+                    f"model.start probe: the logits of {type(self.network).__name__} come from more than its "
+                    f"layer {self._find_decoder_place().at!r}, so they cannot start at zero; "
+                    "set model.start to random"
+                )
+            maps = self._all_maps(encoded)
+            size = encoded.padded.shape[2:]
+            coarse = [place for place, one in maps.items() if one.shape[2] <= -(-size[0] // _FINEST_STRIDE)]
+            self._level_places = coarse or list(maps)
+            channels = [maps[place].shape[1] for place in self._level_places]
+        self.probe = LinearProbe(channels, self.num_classes).to(_any_tensor(self.network))
+
+    def levels(self, encoded: WrappedEncoded) -> tuple[Tensor, ...]:
+        """Each different map of the encoder once, as (B, C, h, w); none finer than stride 4."""
+        maps, size = encoded.maps, encoded.padded.shape[2:]
+        return tuple(as_map(maps[place], channels_last=False, image_size=size) for place in self._level_places)
+
+    @staticmethod
+    def _all_maps(encoded: WrappedEncoded) -> dict[int, Tensor]:
+        """Place among the encoder's maps -> map (B, C, h, w), without those that stand there twice."""
+        size, first = encoded.padded.shape[2:], {}
+        for place, one in enumerate(encoded.maps):
+            first.setdefault(id(one), (place, as_map(one, channels_last=False, image_size=size)))
+        return dict(first.values())
 
     def decoded_channels(self) -> int:
         """Of the map that the layer reads which a representation head would stand beside."""
@@ -182,6 +235,8 @@ class WithRepresentation(SegmentationNetwork):
 
     def forward(self, images: Tensor) -> ModelOutput:
         require_images(images, smallest=1)
+        if self.probe is not None:
+            return self.decode(self.encode(images))
         return self._answer(self.sizes.pad(self.normalise(images)), images.shape[2:])
 
     def _answer(self, padded: Tensor, size: Sequence[int]) -> ModelOutput:

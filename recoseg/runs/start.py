@@ -38,6 +38,8 @@ from recoseg.data.dataset import Cached, Dataset
 from recoseg.errors import UserError
 from recoseg.files import write_whole
 from recoseg.methods.method import Method
+from recoseg.models.network import SegmentationNetwork
+from recoseg.probe import fit_probe
 from recoseg.runs.pages import ProgressOf, no_progress, write_report
 from recoseg.runs.run import Run
 from recoseg.runs.run_folder import RunFolder, require_same
@@ -151,6 +153,7 @@ def new_run(config: RunConfig, path: Path, progress_of: ProgressOf = no_progress
         dataset,
         split,
         folder=lambda: RunFolder.create(path, config_yaml=to_yaml(config), split=split),
+        progress_of=progress_of,
     )
 
 
@@ -182,6 +185,7 @@ def build_trainer(
     *,
     folder: Callable[[], RunFolder],
     resumed: bool = False,
+    progress_of: ProgressOf = no_progress,
 ) -> Trainer:
     """`resumed` where a saved state will be put into it; `folder` is asked for when all else is built."""
     train = config.train
@@ -201,6 +205,21 @@ def build_trainer(
     )
     weights = class_weights(config, dataset, visible, split)
     used = weights if train.class_weights == "root" else None
+    sparse = split.pixels is not None or dataset.partial
+    starts_at_probe = isinstance(model, SegmentationNetwork) and model.probe is not None
+    if starts_at_probe and not resumed and config.model.weights is None:
+        with progress_of("reading features", "labelled images: features read") as progress:
+            fit = fit_probe(
+                model,
+                visible,
+                split.labelled,
+                len(dataset.classes),
+                sparse=sparse,
+                class_weights=used,
+                device=device,
+                progress=progress,
+            )
+        start.append(f"start:   {fit}")
     method = build_method(
         config,
         model,
@@ -213,7 +232,6 @@ def build_trainer(
     to_validate = val_keys(dataset)
     selection = build_selection(train, cached, to_validate, visible, split)
     held_back = list(selection.keys) if selection and selection.dataset is visible else []
-    sparse = split.pixels is not None or dataset.partial
     weak_view = build_weak_view(config.augment, sparse=sparse, class_weights=weights)
     batches = build_batches(config, visible, split, method, weak_view.crop, held_back)
     return Trainer(
@@ -228,6 +246,7 @@ def build_trainer(
         channels_last=train.channels_last,
         seed=train.seed,
         num_loaders=num_loaders,
+        scores_start=starts_at_probe,
         settings=flat(config),
         about=_about(config, dataset, split, method, start, batches, device),
         folder=folder(),

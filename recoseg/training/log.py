@@ -138,7 +138,9 @@ class RunLog:
         append_line(self.folder.metrics, line)
         self.writer.add_scalar("val/mean_iou", scores.mean_iou, done)
         self.writer.add_scalar("val/accuracy", scores.accuracy, done)
-        self.console.print(f"{told}, loss {means['loss']:.3f}", highlight=False, soft_wrap=True)
+        if means:  # none before the first step
+            told += f", loss {means['loss']:.3f}"
+        self.console.print(told, highlight=False, soft_wrap=True)
 
     def pictures(self, done: int, output: StepOutput) -> None:
         """What the student saw of unlabelled images: mixed image, pseudo-label, confidence side by side."""

@@ -72,6 +72,7 @@ class Trainer:
     channels_last: bool
     seed: int
     num_loaders: int  # processes
+    scores_start: bool  # whether the network is evaluated before the first step: it is worth something
     folder: RunFolder
     settings: Mapping[str, object]
     about: Sequence[str] = ()
@@ -95,13 +96,15 @@ class Trainer:
                     put_back(self.folder.state)
             for line in (*self.about, *([f"warning: {warning}"] if warning else [])):
                 console.print(printable(line), highlight=False, soft_wrap=True)
-            if start == self.pace.iterations:
-                more = f"recoseg train --resume {self.folder.path} --train.iterations {2 * start}"
+            if state and start == self.pace.iterations:
+                more = f"recoseg train --resume {self.folder.path} --train.iterations {2 * start or 1000}"
                 told = f"all {start} iterations are done: nothing is left to train; for more: {more}"
                 console.print(printable(told), highlight=False, soft_wrap=True)
             log = stack.enter_context(self.new_log(start, console))
             if state:
                 log.restore(state["log"], self.device)
+            if self.scores_start and not state:
+                self._evaluate_and_save(0, None, log)
             on_gpu = self.device.type == "cuda"
             pairs = self.batches.from_iteration(
                 start, self.pace.iterations, workers=self.num_loaders, pin=on_gpu
@@ -167,7 +170,7 @@ class Trainer:
         self.method.after_update(iteration)
         return StepOutput.mean(outputs)
 
-    def _evaluate_and_save(self, done: int, output: StepOutput, log: RunLog) -> None:
+    def _evaluate_and_save(self, done: int, output: StepOutput | None, log: RunLog) -> None:
         require_finite_weights(self.method.student, done)
         share_buffers(self.method)
         scores, chosen = self.validation.scores(self.method.evaluation_model, self.device)
@@ -177,7 +180,8 @@ class Trainer:
                 self._save_weights(self.folder.best_weights, done, best_on=selection.on)
             self._save_weights(self.folder.weights, done)
         log.evaluation(done, scores, selection.on if selection else None, chosen)
-        log.pictures(done, output)
+        if output is not None:
+            log.pictures(done, output)
         self._save_state(done, log)
 
     def place(self) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from recoseg.errors import UserError
-from recoseg.models.probe import as_map, tapped, token_grid
+from recoseg.models.layer_taps import as_map, tapped, token_grid
 
 
 @given(st.integers(3, 40), st.integers(3, 40), st.sampled_from([4, 8, 14, 16]), st.sampled_from([0, 1, 5]))

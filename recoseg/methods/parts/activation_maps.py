@@ -12,7 +12,7 @@ from recoseg.errors import UserError
 from recoseg.losses.consistency import cells_inside
 from recoseg.models.bilinear import resize
 from recoseg.models.network import SegmentationNetwork
-from recoseg.models.probe import undisturbed
+from recoseg.models.layer_taps import undisturbed
 
 _WIDTH = 128  # of queries and keys
 _TRIED = (64, 64)  # pixels of the image that tells what maps an encoder gives

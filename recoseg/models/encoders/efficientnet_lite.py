@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from recoseg.errors import UserError
 from recoseg.models.depthwise import depthwise_conv2d
-from recoseg.models.encoders.encoder import Encoder, EncoderOutput
+from recoseg.models.encoders.encoder import Encoder
 from recoseg.models.layers import initialise
 
 # kernel, stride of the first block, expansion, output channels, blocks: of EfficientNet-Lite0
@@ -84,6 +84,8 @@ class EfficientNetLite(Encoder):
         blocks: list[nn.Module] = []
         channels, reached, dilation = 32, 2, 1
         self.starts: list[int] = []  # the first block of each stage but the first
+        self.level_ends: list[int] = []  # the number of blocks up to the end of each level
+        level_channels: list[int] = []
         for number, (kernel, first_stride, expansion, outputs, repeats) in enumerate(STAGES):
             outputs = scaled(outputs, width)
             if first_stride > 1:
@@ -106,9 +108,10 @@ class EfficientNetLite(Encoder):
                     )
                 )
                 channels = outputs
-            if number == 1:
-                self.low_channels, self.num_low = outputs, len(blocks)
-        self.high_channels = channels
+            if number > 0:  # the first stage is at stride 2
+                level_channels.append(outputs)
+                self.level_ends.append(len(blocks))
+        self.level_channels = tuple(level_channels)
         self._blocks = nn.Sequential(*blocks)
         self.apply(initialise)
 
@@ -117,10 +120,13 @@ class EfficientNetLite(Encoder):
         first, *others = [blocks[start:stop] for start, stop in pairwise([0, *self.starts, len(blocks)])]
         return [[self._conv_stem, self._bn0, *first], *others]
 
-    def forward(self, images: Tensor) -> EncoderOutput:
-        stem = F.relu6(self._bn0(self._conv_stem(images)), inplace=True)
-        low = self._blocks[: self.num_low](stem)
-        return EncoderOutput(low=low, high=self._blocks[self.num_low :](low))
+    def levels(self, images: Tensor) -> tuple[Tensor, ...]:
+        x = F.relu6(self._bn0(self._conv_stem(images)), inplace=True)
+        levels = []
+        for start, end in pairwise([0, *self.level_ends]):
+            x = self._blocks[start:end](x)
+            levels.append(x)
+        return tuple(levels)
 
 
 def scaled(channels: int, width: float) -> int:

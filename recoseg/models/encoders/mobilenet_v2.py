@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from recoseg.errors import UserError
 from recoseg.models.depthwise import DepthwiseConv2d
-from recoseg.models.encoders.encoder import Encoder, EncoderOutput
+from recoseg.models.encoders.encoder import Encoder
 from recoseg.models.layers import initialise
 
 # expansion, output channels, blocks, stride of the first block
@@ -21,7 +21,7 @@ STAGES = (
     (6, 160, 3, 2),
     (6, 320, 1, 1),
 )
-_NUM_LOW = 4  # features[:4] end with the 24 channels at stride 4
+_LEVEL_ENDS = (4, 7, 11, 14, 17, 18)  # features[:4] end with the 24 channels at stride 4
 
 
 def norm_relu6(conv: nn.Conv2d) -> nn.Sequential:
@@ -51,8 +51,7 @@ class _InvertedResidual(nn.Module):
 class MobileNetV2(Encoder):
     """`features.0` to `features.17` of torchvision's MobileNetV2: all but its classifier."""
 
-    low_channels = 24
-    high_channels = 320
+    level_channels = (24, 32, 64, 96, 160, 320)
     published_classifier = ("features.18.", "classifier.")
 
     def __init__(self, *, output_stride: int = 16) -> None:
@@ -81,8 +80,11 @@ class MobileNetV2(Encoder):
 
     def stages(self) -> list[list[nn.Module]]:
         layers = list(self.features)
-        return [layers[first:last] for first, last in pairwise((0, 2, _NUM_LOW, 7, 14, 18))]
+        return [layers[first:last] for first, last in pairwise((0, 2, 4, 7, 14, 18))]
 
-    def forward(self, images: Tensor) -> EncoderOutput:
-        low = self.features[:_NUM_LOW](images)
-        return EncoderOutput(low=low, high=self.features[_NUM_LOW:](low))
+    def levels(self, images: Tensor) -> tuple[Tensor, ...]:
+        x, levels = images, []
+        for start, end in pairwise((0, *_LEVEL_ENDS)):
+            x = self.features[start:end](x)
+            levels.append(x)
+        return tuple(levels)

@@ -7,7 +7,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from recoseg.errors import UserError
-from recoseg.models.encoders.encoder import Encoder, EncoderOutput
+from recoseg.models.encoders.encoder import Encoder
 from recoseg.models.layers import initialise
 
 
@@ -107,16 +107,19 @@ class ResNet(Encoder):
             stages.append(stage)
             channels = width * 2**number * block.expansion
         self.layer1, self.layer2, self.layer3, self.layer4 = stages
-        self.low_channels, self.high_channels = width * block.expansion, channels
+        self.level_channels = tuple(width * 2**number * block.expansion for number in range(len(layers)))
         self.apply(initialise)
 
     def stages(self) -> list[list[nn.Module]]:
         return [[self.conv1, self.bn1], [self.layer1], [self.layer2], [self.layer3], [self.layer4]]
 
-    def forward(self, images: Tensor) -> EncoderOutput:
+    def levels(self, images: Tensor) -> tuple[Tensor, ...]:
         x = self.maxpool(self.relu(self.bn1(self.conv1(images))))
-        low = self.layer1(x)
-        return EncoderOutput(low=low, high=self.layer4(self.layer3(self.layer2(low))))
+        levels = []
+        for stage in (self.layer1, self.layer2, self.layer3, self.layer4):
+            x = stage(x)
+            levels.append(x)
+        return tuple(levels)
 
 
 def _make_stage(
