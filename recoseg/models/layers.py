@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from recoseg.errors import UserError
 from recoseg.models.depthwise import DepthwiseConv2d
+from recoseg.models.pointwise import PointwiseConv2d
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
@@ -41,9 +42,14 @@ def conv_norm_relu(
         ]
         kernel, dilation = 1, 1
     padding = dilation * (kernel - 1) // 2
+    conv = (
+        PointwiseConv2d(inputs, outputs, bias=False)
+        if kernel == 1
+        else nn.Conv2d(inputs, outputs, kernel, padding=padding, dilation=dilation, bias=False)
+    )
     return nn.Sequential(
         *depthwise,
-        nn.Conv2d(inputs, outputs, kernel, padding=padding, dilation=dilation, bias=False),
+        conv,
         nn.BatchNorm2d(outputs),
         nn.ReLU(inplace=True),
     )
@@ -102,7 +108,7 @@ class ASPP(nn.Module):
 
 def convolved_head(inputs: int, width: int, outputs: int, *, separable: bool = False) -> nn.Sequential:
     """3x3 convolution, BatchNorm, ReLU, 1x1 convolution: DeepLabV3+'s classifier and representation head."""
-    return nn.Sequential(conv_norm_relu(inputs, width, separable=separable), nn.Conv2d(width, outputs, 1))
+    return nn.Sequential(conv_norm_relu(inputs, width, separable=separable), PointwiseConv2d(width, outputs))
 
 
 def quiet(layer: nn.Module) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from itertools import groupby
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from recoseg.models.bilinear import resize
+from recoseg.models.pointwise import pointwise_conv2d
 
 
 class LinearProbe(nn.Module):
@@ -42,7 +42,7 @@ class LinearProbe(nn.Module):
         weight = self.weight * self.scale  # (K, C), for features that are not standardised
         bias = self.bias - weight @ self.mean
         logits = [
-            F.conv2d(level, part[:, :, None, None])  # (B, K, h_i, w_i)
+            pointwise_conv2d(level, part[:, :, None, None])  # (B, K, h_i, w_i)
             for level, part in zip(levels, weight.split(self.level_channels, dim=1), strict=True)
         ]
         total = bias[:, None, None]

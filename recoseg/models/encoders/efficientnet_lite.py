@@ -12,6 +12,7 @@ from recoseg.errors import UserError
 from recoseg.models.depthwise import depthwise_conv2d
 from recoseg.models.encoders.encoder import Encoder
 from recoseg.models.layers import initialise
+from recoseg.models.pointwise import pointwise_conv2d
 
 # kernel, stride of the first block, expansion, output channels, blocks: of EfficientNet-Lite0
 STAGES = (
@@ -32,6 +33,8 @@ class SameConv2d(nn.Conv2d):
         reach = self.dilation[0] * (self.kernel_size[0] - 1)  # from a kernel's first to its last pixel
         if self.stride[0] == 1 and self.groups > 1:
             return depthwise_conv2d(x, self.weight, self.dilation[0])
+        if reach == 0:
+            return pointwise_conv2d(x, self.weight)
         if self.stride[0] == 1:
             return F.conv2d(x, self.weight, None, 1, reach // 2, self.dilation)
         height, width = (reach - 1 + size % 2 for size in x.shape[2:])

@@ -10,6 +10,7 @@ from recoseg.errors import UserError
 from recoseg.models.depthwise import DepthwiseConv2d
 from recoseg.models.encoders.encoder import Encoder
 from recoseg.models.layers import initialise
+from recoseg.models.pointwise import PointwiseConv2d
 
 # expansion, output channels, blocks, stride of the first block
 STAGES = (
@@ -34,11 +35,11 @@ class _InvertedResidual(nn.Module):
     def __init__(self, inputs: int, outputs: int, *, expansion: int, stride: int, dilation: int) -> None:
         super().__init__()
         hidden = inputs * expansion
-        expand = [norm_relu6(nn.Conv2d(inputs, hidden, 1, bias=False))] if expansion != 1 else []
+        expand = [norm_relu6(PointwiseConv2d(inputs, hidden, bias=False))] if expansion != 1 else []
         self.conv = nn.Sequential(
             *expand,
             norm_relu6(DepthwiseConv2d(hidden, 3, stride=stride, dilation=dilation)),
-            nn.Conv2d(hidden, outputs, 1, bias=False),
+            PointwiseConv2d(hidden, outputs, bias=False),
             nn.BatchNorm2d(outputs),
         )
         self.is_residual = stride == 1 and inputs == outputs
