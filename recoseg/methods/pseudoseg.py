@@ -22,8 +22,8 @@ from recoseg.methods.parts.activation_maps import ActivationMaps, map_channels
 from recoseg.methods.parts.ema_teacher import by_batch
 from recoseg.methods.parts.student_passes import part
 from recoseg.models.bilinear import resize
-from recoseg.models.network import without_features
 from recoseg.models.layer_taps import undisturbed
+from recoseg.models.network import without_features
 from recoseg.types import IGNORE, Batch, ModelOutput, PseudoLabels, StepOutput
 
 STRONG_JITTER = ColourJitter(probability=1, brightness=0.5, contrast=0.5, saturation=0.5, hue=0.25)

@@ -123,7 +123,8 @@ def quiet(layer: nn.Module) -> None:
 
 def zero(layer: nn.Module) -> None:
     """The last layer of a decoder that refines the logits of a probe: it starts by adding nothing."""
-    assert isinstance(layer, nn.Conv2d) and layer.bias is not None
+    assert isinstance(layer, nn.Conv2d)
+    assert layer.bias is not None
     nn.init.zeros_(layer.weight)
     nn.init.zeros_(layer.bias)
 

@@ -43,7 +43,7 @@ class LinearProbe(nn.Module):
         bias = self.bias - weight @ self.mean
         logits = [
             pointwise_conv2d(level, part[:, :, None, None])  # (B, K, h_i, w_i)
-            for level, part in zip(levels, weight.split(self.level_channels, dim=1), strict=True)
+            for level, part in zip(levels, torch.split(weight, list(self.level_channels), dim=1), strict=True)
         ]
         total = bias[:, None, None]
         for _, same in groupby(logits, key=lambda one: one.shape[2:]):

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from recoseg.errors import UserError
-from recoseg.models.linear_probe import LinearProbe
 from recoseg.models.layer_taps import as_map, tapped
+from recoseg.models.linear_probe import LinearProbe
 from recoseg.types import ModelOutput
 
 

@@ -13,10 +13,10 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from recoseg.errors import UserError
 from recoseg.models.bilinear import resize
+from recoseg.models.layer_taps import Place, answering, as_map, find_place, output_of, tapped, undisturbed
 from recoseg.models.layers import Normalise, convolved_head, initialise
 from recoseg.models.linear_probe import LinearProbe
 from recoseg.models.network import SegmentationNetwork, require_images
-from recoseg.models.layer_taps import Place, answering, as_map, find_place, output_of, tapped, undisturbed
 from recoseg.models.sizes import SizeRule, crop_features, crop_logits, find_size_rule
 from recoseg.types import ModelOutput
 
@@ -195,12 +195,15 @@ class WithRepresentation(SegmentationNetwork):
     def levels(self, encoded: WrappedEncoded) -> tuple[Tensor, ...]:
         """Each different map of the encoder once, as (B, C, h, w); none finer than stride 4."""
         maps, size = encoded.maps, encoded.padded.shape[2:]
-        return tuple(as_map(maps[place], channels_last=False, image_size=size) for place in self._level_places)
+        return tuple(
+            as_map(maps[place], channels_last=False, image_size=size) for place in self._level_places
+        )
 
     @staticmethod
     def _all_maps(encoded: WrappedEncoded) -> dict[int, Tensor]:
         """Place among the encoder's maps -> map (B, C, h, w), without those that stand there twice."""
-        size, first = encoded.padded.shape[2:], {}
+        size = encoded.padded.shape[2:]
+        first: dict[int, tuple[int, Tensor]] = {}
         for place, one in enumerate(encoded.maps):
             first.setdefault(id(one), (place, as_map(one, channels_last=False, image_size=size)))
         return dict(first.values())

@@ -70,12 +70,14 @@ def labelled_cells(
         sample = dataset.sample(key)
         image = sample.image[None].to(device).float() / 255
         levels = network.levels(network.encode(image.contiguous(memory_format=torch.channels_last)))
-        size = tuple(
+        height, width = (
             min(cells, -(-pixels // STRIDE))
             for cells, pixels in zip(levels[0].shape[2:], image.shape[2:], strict=True)
         )
-        found = join_levels([level.float() for level in levels], size)[0].flatten(1)  # (C, h * w)
-        known = shrink_labels(sample.labels[None].to(device).long(), size, sparse=sparse)[0].flatten()
+        found = join_levels([level.float() for level in levels], (height, width))[0].flatten(1)  # (C, h * w)
+        known = shrink_labels(sample.labels[None].to(device).long(), (height, width), sparse=sparse)[
+            0
+        ].flatten()
         places = (known != IGNORE).nonzero()[:, 0]
         if len(places) > most // len(chosen):
             order = torch.randperm(len(places), generator=torch_generator(0, "probe cells", number))

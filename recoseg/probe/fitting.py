@@ -79,7 +79,10 @@ def cross_validate(cells: Cells, num_classes: int, *, class_weights: Tensor | No
     fold = fold_of_image.to(cells.images)[cells.images]  # (N,)
     counts = torch.zeros(len(STRENGTHS), num_images, 3, num_classes, dtype=torch.int64)
     for number in range(num_folds):
-        kept, held = cells.take((fold != number).nonzero()[:, 0]), cells.take((fold == number).nonzero()[:, 0])
+        kept, held = (
+            cells.take((fold != number).nonzero()[:, 0]),
+            cells.take((fold == number).nonzero()[:, 0]),
+        )
         if not len(kept) or not len(held):
             continue
         path = fit_path(kept.features, kept.labels, num_classes, class_weights=class_weights)

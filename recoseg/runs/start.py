@@ -206,7 +206,8 @@ def build_trainer(
     weights = class_weights(config, dataset, visible, split)
     used = weights if train.class_weights == "root" else None
     sparse = split.pixels is not None or dataset.partial
-    starts_at_probe = isinstance(model, SegmentationNetwork) and model.probe is not None
+    assert isinstance(model, SegmentationNetwork)
+    starts_at_probe = model.probe is not None
     if starts_at_probe and not resumed and config.model.weights is None:
         with progress_of("reading features", "labelled images: features read") as progress:
             fit = fit_probe(

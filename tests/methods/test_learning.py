@@ -146,7 +146,7 @@ def from_unlabelled(method: Method, labelled: Batch, unlabelled: Batch) -> Tenso
 
 
 def test_every_method_is_tried_here() -> None:
-    assert {name for name, _ in CASES.values()} == METHODS.keys()
+    assert {name for name, _ in CASES.values()} == METHODS.keys() - {"probe"}  # which has no steps
 
 
 @pytest.mark.no_cover

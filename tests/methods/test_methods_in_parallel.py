@@ -77,7 +77,7 @@ class PlainNetwork(SegmentationNetwork):
         return 8
 
     def encode(self, images: Tensor) -> EncoderOutput:
-        return EncoderOutput(images, self.body(images).relu())
+        return EncoderOutput((images, self.body(images).relu()))
 
     def decode(self, encoded: EncoderOutput) -> ModelOutput:
         return ModelOutput(self.classifier(encoded.high))

@@ -51,16 +51,16 @@ def test_the_smallest_side_is_the_stride(kind, output_stride) -> None:
 class TwoConvolutions(Encoder):
     """An encoder that is quick to export."""
 
-    low_channels, high_channels, output_stride = 4, 8, 16
+    level_channels, output_stride = (4, 8), 16
 
     def __init__(self) -> None:
         super().__init__()
         self.low = nn.Conv2d(3, 4, 3, stride=4, padding=1)
         self.high = nn.Conv2d(4, 8, 3, stride=4, padding=1)
 
-    def forward(self, images):
+    def levels(self, images):
         low = self.low(images)
-        return EncoderOutput(low=low, high=self.high(low))
+        return low, self.high(low)
 
 
 class LogitsOnly(nn.Module):
@@ -72,9 +72,12 @@ class LogitsOnly(nn.Module):
         return self.network(images).logits
 
 
+@pytest.mark.parametrize("probe", [False, True])
 @pytest.mark.parametrize("kind", [DeepLabV2, DeepLabV3Plus])
-def test_a_network_exports_with_sizes_left_open(kind) -> None:
-    model = kind(encoder=TwoConvolutions(), num_classes=3).eval()
+def test_a_network_exports_with_sizes_left_open(kind, probe) -> None:
+    model = kind(encoder=TwoConvolutions(), num_classes=3, probe=probe).eval()
+    if model.probe is not None:
+        torch.nn.init.normal_(model.probe.weight)
     open_sizes = {0: torch.export.Dim.AUTO, 2: torch.export.Dim.AUTO, 3: torch.export.Dim.AUTO}
     exported = torch.export.export(
         LogitsOnly(model), (torch.rand(2, 3, 64, 96),), dynamic_shapes={"images": open_sizes}

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from recoseg.errors import UserError
 from recoseg.losses.consistency import cells_inside
 from recoseg.models.bilinear import resize
-from recoseg.models.network import SegmentationNetwork
 from recoseg.models.layer_taps import undisturbed
+from recoseg.models.network import SegmentationNetwork
 
 _WIDTH = 128  # of queries and keys
 _TRIED = (64, 64)  # pixels of the image that tells what maps an encoder gives

@@ -13,8 +13,8 @@ from recoseg.losses.cross_entropy import confident_cross_entropy
 from recoseg.methods.method import Method, MethodParts
 from recoseg.methods.parts.ema_teacher import labels_of
 from recoseg.methods.parts.threshold import THRESHOLDS
-from recoseg.models.network import SegmentationNetwork, without_features
 from recoseg.models.layer_taps import undisturbed
+from recoseg.models.network import SegmentationNetwork, without_features
 from recoseg.text import lookup
 from recoseg.types import Batch, ModelOutput, PseudoLabels, StepOutput
 
