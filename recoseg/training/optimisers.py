@@ -59,7 +59,7 @@ def parameter_groups(
 ) -> Groups:
     """The groups of an optimiser: every parameter of the network that learns, in exactly one of them.
 
-    All but the encoder learns at `head_lr_factor` times `lr`. Without `decay_norms_and_biases`, parameters
+    All but the encoder and a probe learns at `head_lr_factor` times `lr`: these two know something already. Without `decay_norms_and_biases`, parameters
     of one dimension (scales and shifts of norms, biases) have no weight decay. With the defaults, which are
     the paper's, there is one group. The encoder's come first.
     """
@@ -86,7 +86,9 @@ def _encoder_parameters(network: nn.Module, head_lr_factor: float) -> set[int]:
             f"head_lr_factor {head_lr_factor:g}: {type(network).__name__} has no part named encoder to tell "
             "from its heads; leave the factor at 1"
         )
-    return {id(parameter) for parameter in encoder.parameters()}
+    probe = getattr(network, "probe", None)
+    known = [*encoder.parameters(), *(probe.parameters() if isinstance(probe, nn.Module) else ())]
+    return {id(parameter) for parameter in known}
 
 
 def set_learning_rate(optimiser: Optimizer, factor: float) -> float:
