@@ -1,4 +1,4 @@
-"""Random scale, crop and flip of one image and its labels, moved together to the pixel.
+"""Random scale, crop, flip and quarter turns of one image and its labels, moved together to the pixel.
 
 Labels of a few pixels are moved as points, so that none gets lost or multiplied when an image is resized.
 """
@@ -36,6 +36,8 @@ class RandomCrop:
 
     An image smaller than the crop is padded at the bottom and right: by reflection, its labels by IGNORE.
     With `sparse` labels are moved as points: a labelled pixel inside the crop stays one labelled pixel.
+    For images without an up, such as those of a microscope, `flip_vertical` and `rotate` are the probabilities
+    of a vertical flip and of one to three quarter turns.
     With `rare`, so many of all crops are placed where they show a class that is drawn by `class_weights` (K,)
     among those of the image: rare classes are seen more often than by chance.
     """
@@ -43,6 +45,8 @@ class RandomCrop:
     size: tuple[int, int]
     scale: tuple[float, float] = (1.0, 1.0)
     flip: float = 0.5
+    flip_vertical: float = 0.0
+    rotate: float = 0.0
     sparse: bool = False
     rare: float = 0.0
     class_weights: tuple[float, ...] = ()
@@ -61,10 +65,20 @@ class RandomCrop:
         self, image: Tensor, labels: Tensor, generator: np.random.Generator
     ) -> tuple[Tensor, Tensor, Tensor]:
         """(3, H, W) and (H, W) uint8 -> the same of the crop's size, and where it shows the image, bool."""
+        image, labels = self._turn(image, labels, generator)
         must_show = self.draw_pixel(labels, generator) if self.rare else None
         window = self.draw_window(image.shape[1], image.shape[2], generator, must_show)
         cropped = cut_labels(labels, window, self.size, sparse=self.sparse)
         return cut_image(image, window, self.size), cropped, _pixels_inside(window, self.size)
+
+    def _turn(self, image: Tensor, labels: Tensor, generator: np.random.Generator) -> tuple[Tensor, Tensor]:
+        """The whole image and its labels, turned and flipped upside down where that is asked for."""
+        if self.rotate and generator.random() < self.rotate:
+            turns = int(generator.integers(1, 4))
+            image, labels = image.rot90(turns, (1, 2)), labels.rot90(turns, (0, 1))
+        if self.flip_vertical and generator.random() < self.flip_vertical:
+            image, labels = image.flip(1), labels.flip(0)
+        return image, labels
 
     def draw_pixel(self, labels: Tensor, generator: np.random.Generator) -> tuple[int, int] | None:
         """Row and column of a pixel that the crop is to show; None where any place will do."""

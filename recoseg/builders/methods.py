@@ -46,6 +46,8 @@ def build_weak_view(augment: AugmentSettings, *, sparse: bool, class_weights: Te
         size=augment.crop,
         scale=augment.scale,
         flip=augment.flip,
+        flip_vertical=augment.flip_vertical,
+        rotate=augment.rotate,
         sparse=sparse,
         rare=augment.rare,
         class_weights=() if class_weights is None else tuple(class_weights.tolist()),

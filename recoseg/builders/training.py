@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -102,7 +103,7 @@ def build_batches(
         if train.unlabelled_per_step is not None:
             raise UserError(f"train.unlabelled_per_step has no effect with method {config.method.name}")
         return StepBatches(**shared)
-    plain = RandomCrop(size=crop.size, scale=(1.0, 1.0), flip=0.0, sparse=crop.sparse)
+    plain = replace(crop, scale=(1.0, 1.0), flip=0.0, rare=0.0)
     others = _unlabelled_keys(split, keys, config.method.name, partial=crop.sparse)
     batches = StepBatches(
         **shared,

@@ -25,6 +25,12 @@ class AugmentSettings:
         (0.5, 1.5), "range of the random scale; 1,1 for none", at_least=0.01, at_most=16
     )
     flip: float = setting(0.5, "probability of a horizontal flip", at_least=0, at_most=1)
+    flip_vertical: float = setting(
+        0.0, "probability of a vertical flip, for images without an up", at_least=0, at_most=1
+    )
+    rotate: float = setting(
+        0.0, "probability of one to three quarter turns, for images without an up", at_least=0, at_most=1
+    )
     jitter: float = setting(0.8, "probability of colour jitter", at_least=0, at_most=1)
     jitter_strength: float = setting(
         1.0, "strength of colour jitter, as a multiple of the paper's", at_least=0, at_most=2

@@ -156,3 +156,25 @@ def test_without_rare_crops_nothing_else_is_drawn() -> None:
 def test_a_share_above_one_is_an_error() -> None:
     with pytest.raises(UserError, match="between 0 and 1"):
         RandomCrop(size=(8, 8), rare=1.5)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_turned_and_flipped_images_take_their_labels_with_them(sparse) -> None:
+    """The label of a pixel is its red value: so it is wherever the pixel goes."""
+    values = torch.arange(7 * 5, dtype=torch.uint8).view(7, 5)
+    image, seen = values.expand(3, -1, -1), set()
+    crop = RandomCrop(size=(9, 9), flip=0.5, flip_vertical=0.5, rotate=0.75, sparse=sparse)
+    for seed in range(60):
+        cut_of_image, labels, inside = crop(image, values, np.random.default_rng(seed))
+        assert torch.equal(cut_of_image[0][inside], labels[inside])
+        seen.add(tuple(labels[inside][:2].tolist()) + (int(inside[:, 0].sum()),))
+    assert len(seen) == 8  # all orientations of a rectangle
+
+
+def test_images_stand_upright_unless_asked_otherwise() -> None:
+    values = torch.arange(7 * 5, dtype=torch.uint8).view(7, 5)
+    for seed in range(20):
+        labels = RandomCrop(size=(7, 5), flip=0.0)(
+            values.expand(3, -1, -1), values, np.random.default_rng(seed)
+        )[1]
+        assert torch.equal(labels, values)

@@ -9,7 +9,7 @@ from torch import nn
 from recoseg.errors import UserError
 from recoseg.models.deeplab_v2 import DeepLabV2
 from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
-from recoseg.models.encoders import Encoder, EncoderOutput
+from recoseg.models.encoders import Encoder
 from recoseg.models.encoders.mobilenet_v2 import MobileNetV2
 from recoseg.models.network import require_images
 

@@ -16,7 +16,9 @@ from recoseg.models.linear_probe import LinearProbe, join_levels
 def random_probe(channels: tuple[int, ...], num_classes: int) -> LinearProbe:
     probe = LinearProbe(channels, num_classes)
     total = sum(channels)
-    probe.set_(torch.randn(num_classes, total), torch.randn(num_classes), torch.randn(total), torch.rand(total) + 0.5)
+    probe.set_(
+        torch.randn(num_classes, total), torch.randn(num_classes), torch.randn(total), torch.rand(total) + 0.5
+    )
     return probe
 
 

@@ -34,7 +34,9 @@ def test_values_and_gradients_are_those_of_torch(size, layout) -> None:
     into = torch.randn_like(ours)
     parameters = (x, layer.weight, layer.bias)
     for mine, other in zip(
-        torch.autograd.grad(ours, parameters, into), torch.autograd.grad(theirs, parameters, into), strict=True
+        torch.autograd.grad(ours, parameters, into),
+        torch.autograd.grad(theirs, parameters, into),
+        strict=True,
     ):
         torch.testing.assert_close(mine, other, rtol=1e-5, atol=1e-5)
 

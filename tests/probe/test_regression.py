@@ -13,7 +13,9 @@ from recoseg.probe import fit_classifier
 from recoseg.probe.regression import STRENGTHS, fit_path
 
 
-def blobs(num: int = 300, classes: int = 3, channels: int = 5, *, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+def blobs(
+    num: int = 300, classes: int = 3, channels: int = 5, *, seed: int = 0
+) -> tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
     centres = 2 * torch.randn(classes, channels, generator=generator)
     labels = torch.randint(classes, (num,), generator=generator)
@@ -69,7 +71,9 @@ def test_logits_do_not_depend_on_the_scale_of_a_feature() -> None:
     factor = torch.tensor([1.0, 1000.0, 0.001, 5.0, 1.0])[:, None]
     first = fit_classifier(features, labels, 3, strength=0.1)
     other = fit_classifier(features * factor + 7, labels, 3, strength=0.1)
-    torch.testing.assert_close(other.logits(features * factor + 7), first.logits(features), rtol=0.02, atol=0.02)
+    torch.testing.assert_close(
+        other.logits(features * factor + 7), first.logits(features), rtol=0.02, atol=0.02
+    )
 
 
 def test_a_constant_feature_gives_finite_weights() -> None:
