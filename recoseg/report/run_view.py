@@ -63,6 +63,12 @@ class RunView:
     def mean_iou(self) -> float | None:
         return self.scores["mean_iou"] if self.scores else None
 
+    @property
+    def start(self) -> float | None:
+        """The mean IoU before the first step, which is that of the probe; None where that was not scored."""
+        first = self.metrics[0] if self.metrics else None
+        return first["mean_iou"] if first and first["iteration"] == 0 else None
+
     def class_scores(self, score: str) -> list[float | None] | None:
         """One of `SCORE_NAMES` for each class; None where nobody counted it."""
         return SCORE_NAMES[score].classes_in(self.scores or {})

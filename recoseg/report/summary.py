@@ -17,7 +17,7 @@ SURENESS = "95% interval, from drawing the validation images anew"
 
 def summary(runs: Sequence[RunView]) -> Markup:
     shown = _facts(runs[0]) if len(runs) == 1 else _comparison(runs)
-    return joined([shown, *_sureness(runs), _class_notes(runs), *_best_notes(runs)])
+    return joined([shown, *_sureness(runs), *_start_notes(runs), _class_notes(runs), *_best_notes(runs)])
 
 
 def _sureness(runs: Sequence[RunView]) -> list[Markup]:
@@ -38,6 +38,25 @@ def _sureness(runs: Sequence[RunView]) -> list[Markup]:
         known = [runs[0].survey]
         text = "Scored on one image: how far other images would move the score, nobody can tell."
     return [tag("p", text, class_="note sureness")] if known else []
+
+
+def _start_notes(runs: Sequence[RunView]) -> list[Markup]:
+    """How far training went beyond the probe of the frozen features that it started from."""
+    notes = []
+    for run in runs:
+        if run.start is None or run.mean_iou is None or not run.iterations:
+            continue
+        whose = f"{run.name}: " if len(runs) > 1 else ""
+        gain = run.mean_iou - run.start
+        text = f"{whose}a linear probe of the frozen features has a mean IoU of {percent(run.start)}; "
+        text += (
+            f"training added {points(gain)} points."
+            if gain >= 0
+            else f"training ended {points(-gain)} points below it. Use the probe (--method probe), or train "
+            "with a lower optimiser.lr."
+        )
+        notes.append(tag("p", text, class_="note"))
+    return notes
 
 
 def _best_notes(runs: Sequence[RunView]) -> list[Markup]:

@@ -109,11 +109,27 @@ def run_to_end(
         trainer.run(console)
         writes = is_first()
     if writes:  # on its own: the other processes are done
+        if warning := _below_start(trainer.folder):
+            console.print(warning, soft_wrap=True)
         console.print(printable(f"run folder: {trainer.folder.path}"), soft_wrap=True)
     if writes and page:
         file = write_report([trainer.folder.path], progress_of=progress, trust=True)  # trained here
         console.print(printable(f"page:       {file}"), soft_wrap=True)
     return trainer.folder
+
+
+def _below_start(folder: RunFolder) -> str | None:
+    """A line where training ended below the probe that it started from."""
+    metrics = folder.read_metrics()
+    if not metrics or metrics[0]["iteration"] > 0 or metrics[-1]["mean_iou"] is None:
+        return None
+    start, end = metrics[0]["mean_iou"], metrics[-1]["mean_iou"]
+    if start is None or end >= start:
+        return None
+    return (
+        f"warning: training ended below its start: mean IoU {end:.1%}, and {start:.1%} for the probe of the "
+        "frozen features; use --method probe, or train with a lower --optimiser.lr"
+    )
 
 
 def _begun_by_first(config: RunConfig, out: Path | None, progress: ProgressOf) -> Trainer:

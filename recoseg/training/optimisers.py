@@ -59,8 +59,8 @@ def parameter_groups(
 ) -> Groups:
     """The groups of an optimiser: every parameter of the network that learns, in exactly one of them.
 
-    All but the encoder and a probe learns at `head_lr_factor` times `lr`: these two know something already. Without `decay_norms_and_biases`, parameters
-    of one dimension (scales and shifts of norms, biases) have no weight decay. With the defaults, which are
+    The encoder and the probe learn at `lr`, all other parts at `head_lr_factor` times that. Without
+    `decay_norms_and_biases`, parameters of one dimension (scales and shifts of norms, biases) have no weight decay. With the defaults, which are
     the paper's, there is one group. The encoder's come first.
     """
     encoder = _encoder_parameters(network, head_lr_factor)

@@ -167,7 +167,7 @@ def test_turned_and_flipped_images_take_their_labels_with_them(sparse) -> None:
     for seed in range(60):
         cut_of_image, labels, inside = crop(image, values, np.random.default_rng(seed))
         assert torch.equal(cut_of_image[0][inside], labels[inside])
-        seen.add(tuple(labels[inside][:2].tolist()) + (int(inside[:, 0].sum()),))
+        seen.add((*labels[inside][:2].tolist(), int(inside[:, 0].sum())))
     assert len(seen) == 8  # all orientations of a rectangle
 
 

@@ -1,4 +1,4 @@
-"""The probe inside a network: its logits are those of one linear layer, and the decoder adds nothing at first."""
+"""The probe inside a network: one linear layer, to which the decoder adds nothing at first."""
 
 from __future__ import annotations
 
