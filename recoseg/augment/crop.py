@@ -36,8 +36,8 @@ class RandomCrop:
 
     An image smaller than the crop is padded at the bottom and right: by reflection, its labels by IGNORE.
     With `sparse` labels are moved as points: a labelled pixel inside the crop stays one labelled pixel.
-    For images without an up, as a microscope takes them, `flip_vertical` and `rotate` are the probabilities of
-    a vertical flip and of one to three quarter turns.
+    Images without an up, as a microscope takes them, may be flipped upside down with the probability
+    `flip_vertical` and turned by one to three quarters with the probability `rotate`.
     With `rare`, so many of all crops are placed where they show a class that is drawn by `class_weights` (K,)
     among those of the image: rare classes are seen more often than by chance.
     """

@@ -48,13 +48,9 @@ def _start_notes(runs: Sequence[RunView]) -> list[Markup]:
             continue
         whose = f"{run.name}: " if len(runs) > 1 else ""
         gain = run.mean_iou - run.start
-        text = f"{whose}a linear probe of the frozen features has a mean IoU of {percent(run.start)}; "
-        text += (
-            f"training added {points(gain)} points."
-            if gain >= 0
-            else f"training ended {points(-gain)} points below it. Use the probe (--method probe), or train "
-            "with a lower optimiser.lr."
-        )
+        text = f"{whose}linear probe of the frozen features {percent(run.start)}, training {points(gain)}."
+        if gain < 0:
+            text += " Use the probe (--method probe), or train with a lower optimiser.lr."
         notes.append(tag("p", text, class_="note"))
     return notes
 

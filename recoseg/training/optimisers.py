@@ -60,8 +60,8 @@ def parameter_groups(
     """The groups of an optimiser: every parameter of the network that learns, in exactly one of them.
 
     The encoder and the probe learn at `lr`, all other parts at `head_lr_factor` times that. Without
-    `decay_norms_and_biases`, parameters of one dimension (scales and shifts of norms, biases) have no weight decay. With the defaults, which are
-    the paper's, there is one group. The encoder's come first.
+    `decay_norms_and_biases`, parameters of one dimension (scales and shifts of norms, biases) have no weight
+    decay. With the defaults, which are the paper's, there is one group. The encoder's come first.
     """
     encoder = _encoder_parameters(network, head_lr_factor)
     groups: dict[tuple[float, float], list[nn.Parameter]] = {}
