@@ -362,3 +362,36 @@ def test_images_of_other_shapes_are_refused() -> None:
         model(torch.rand(1, 1, 64, 64))
     with pytest.raises(UserError, match="add the batch"):
         model(torch.rand(3, 64, 64))
+
+
+@pytest.mark.parametrize("name", ["segformer", "upernet with convnext", "dpt", "dpt with dinov2"])
+def test_a_network_with_an_encoder_starts_as_the_probe_of_its_maps(name) -> None:
+    model = build(name, probe=True).eval()
+    images = torch.rand(2, 3, 70, 98)
+    with torch.no_grad():
+        assert not model(images).logits.any()  # the probe is not fitted, and the decoder starts at zero
+        torch.manual_seed(1)
+        for tensor in (model.probe.weight, model.probe.bias):
+            tensor.normal_()
+        levels = model.levels(model.encode(images))
+        by_hand = torch.zeros(2, K, *levels[0].shape[2:])
+        place = 0
+        for level in levels:
+            part = model.probe.weight[:, place : place + level.shape[1]]
+            logits = torch.einsum("kc,bchw->bkhw", part, level)
+            by_hand += nn.functional.interpolate(logits, by_hand.shape[2:], mode="bilinear")
+            place += level.shape[1]
+        by_hand += model.probe.bias[:, None, None]
+        output = model(images)
+    assert place == model.probe.weight.shape[1]
+    assert output.features.shape == (2, D, *NETWORKS[name][3])
+    padded = model.sizes.padded((70, 98))
+    if padded == (70, 98):
+        enlarged = nn.functional.interpolate(by_hand, output.logits.shape[2:], mode="bilinear")
+        torch.testing.assert_close(output.logits, enlarged, rtol=1e-4, atol=1e-4)
+    assert output.logits.var(0).sum() > 0
+
+
+def test_a_network_without_a_named_encoder_has_no_probe() -> None:
+    with pytest.raises(UserError, match="no part named"):
+        build("tokens", probe=True)
