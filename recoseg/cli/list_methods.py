@@ -32,6 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     from recoseg.config.settings import RunConfig
     from recoseg.experiments.tables.costs import measured_costs
     from recoseg.methods import METHODS
+    from recoseg.text import DASH
 
     costs = measured_costs().rows
     unit = costs["supervised"]
@@ -47,6 +48,9 @@ def run(arguments: argparse.Namespace) -> int:
         table.add_column(name, justify="right" if name != "needs" else "left", no_wrap=True)
     for name, settings in members(get_type_hints(RunConfig)["method"]).items():
         if name not in METHODS:
+            continue
+        if name == "probe":  # without steps there is no contrast either
+            table.add_row(name, settings.__doc__, "labels", "0.0", DASH)
             continue
         row = _ROWS.get(name, name.replace("_", "-"))
         needs = "unlabelled" if METHODS[name].needs_unlabelled else "labels"

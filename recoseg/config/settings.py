@@ -28,6 +28,7 @@ from recoseg.config.model_settings import (
 )
 from recoseg.config.split_settings import SplitSettings
 from recoseg.config.train_settings import AdamWOptimiser, AugmentSettings, SGDOptimiser, TrainSettings
+from recoseg.errors import UserError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +62,8 @@ def filled(config: RunConfig) -> RunConfig:
     """
     if config.method.name == "probe":
         config = _without_training(config)
+    elif config.train.iterations == 0:
+        raise UserError("train.iterations: must be at least 1, got 0; only method probe trains without steps")
     iterations = config.train.iterations
     starts_at_probe = config.model.start == "probe"
     # An average over the last hundred steps, or over the last 25th of a shorter run.

@@ -36,7 +36,7 @@ class ProbeFit:
             return f"{told}; too few labelled images for folds"
         interval = mean_iou_interval(self.images)
         between = "" if interval is None else f" ({interval.low:.0%} to {interval.high:.0%})"
-        return f"{told}; mean IoU of {NUM_FOLDS} folds {self.mean_iou:.1%}{between}"
+        return f"{told}; mean IoU of {min(NUM_FOLDS, len(self.images))} folds {self.mean_iou:.1%}{between}"
 
     @property
     def mean_iou(self) -> float | None:

@@ -296,7 +296,7 @@ def _about(
         (batches.labelled, batches.labelled_per_step),
         (batches.unlabelled, batches.unlabelled_per_step),
     ):
-        if crops is not None and len(crops.keys) < count:
+        if crops is not None and len(crops.keys) < count and config.train.iterations:
             lines.append(
                 f"note:    a step takes {count} {crops.purpose} images and there are {len(crops.keys)}: "
                 "some are in it more than once, as other crops"

@@ -27,7 +27,7 @@ def test_every_method_is_listed_with_its_costs_in_eighty_columns(recoseg) -> Non
 
 def test_every_method_but_the_baseline_names_its_paper_and_year() -> None:
     kinds = members(get_type_hints(RunConfig)["method"])
-    for name in METHODS.keys() - {"supervised"}:
+    for name in METHODS.keys() - {"supervised", "probe"}:
         assert re.search(r"\([A-Z]\w+ (et al\.|and [A-Z]\w+), 20\d\d\)", kinds[name].__doc__ or ""), name
 
 
@@ -51,7 +51,7 @@ def test_every_row_of_the_methods_was_measured() -> None:
     costs = measured_costs()
     assert costs.machine.endswith(", 1 thread")
     assert set(costs.rows) == {*GRIDS["methods"].rows, *GRIDS["feature-bank"].rows}
-    assert {ROWS[row].method for row in costs.rows} == set(METHODS)
+    assert {ROWS[row].method for row in costs.rows} == METHODS.keys() - {"probe"}  # which takes seconds
     unit = costs.rows["supervised"]
     for row, cost in costs.rows.items():
         if METHODS[ROWS[row].method].needs_unlabelled:
