@@ -46,7 +46,7 @@ class _Kept:
 
 
 class FullTraining:
-    """At most one at a time. Call `poll` about once a second while `is_active`."""
+    """At most one at a time. One thread may start and stop it; another calls `poll` while it `is_active`."""
 
     def __init__(self, folder: LabelFolder, *, settings: tuple[str, ...] = ()) -> None:
         self.folder, self.settings = folder, settings
@@ -91,18 +91,19 @@ class FullTraining:
 
     def start(self) -> None:
         """Start a run; resume it after `stop`, unless classes were added or deleted meanwhile."""
+        kept = self._kept
+        if kept.phase == "running":
+            raise NotNowError("full training runs already; stop it first, or wait")
+        classes = tuple(one.id for one in self.folder.state.classes())
+        if kept.phase == "stopped" and kept.classes == classes:
+            begun = replace(kept, phase="running", message="", evaluated=False)
+        else:
+            self._copy_labels()
+            numbers = [int(path.name[4:]) for path in self.run.path.parent.glob("run_[0-9]*")]
+            number = max(numbers, default=0) + 1  # also where training.json is lost
+            begun = _Kept("running", number=number, classes=classes, shown=kept.shown)
         with self._lock:
-            kept = self._kept
-            if kept.phase == "running":
-                raise NotNowError("full training runs already; stop it first, or wait")
-            classes = tuple(one.id for one in self.folder.state.classes())
-            if kept.phase == "stopped" and kept.classes == classes:
-                self._keep(replace(kept, phase="running", message="", evaluated=False))
-            else:
-                self._copy_labels()
-                numbers = [int(path.name[4:]) for path in self.run.path.parent.glob("run_[0-9]*")]
-                number = max(numbers, default=0) + 1  # also where training.json is lost
-                self._keep(_Kept("running", number=number, classes=classes, shown=kept.shown))
+            self._keep(begun)
         self.poll()
 
     def stop(self) -> None:

@@ -120,12 +120,13 @@ class Labelling:
         while not self._ending:
             self._wake.wait(_SECONDS_BETWEEN_POLLS if self.training.is_active else None)
             self._wake.clear()
+            with self._reporting("full training"):
+                self.training.poll()
             with self._reporting("labels"):
                 self._update()
             self._wake_writer.set()
 
     def _update(self) -> None:
-        self.training.poll()
         with self._lock:
             records, self._records = self._records, []
         if self.learner is not None:
