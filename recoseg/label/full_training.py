@@ -140,19 +140,18 @@ class FullTraining:
                 process.wait(_SECONDS_TO_END)
 
     def evaluated(self, result: Evaluated) -> None:
-        """Show the run if it is better, or if nothing was held back to compare by."""
+        """Show the run if it is better than the quick learner, or if no points were held back."""
         with self._lock:
             kept = self._kept
-            shown = None if result.error and result.run == self.shown else kept.shown
-            if result.run != self._trained:
-                self._keep(replace(kept, shown=shown))
-            elif result.error:
-                self._keep(replace(kept, phase="failed", message=result.error, evaluated=True, shown=shown))
-            else:
+            if result.run == self._trained and not result.error:
                 quick, full = result.quick, result.full
-                if quick is None or full is None or full > quick:
-                    shown = kept.number, kept.classes
+                is_better = quick is None or full is None or full > quick
+                shown = (kept.number, kept.classes) if is_better else None
                 self._keep(replace(kept, evaluated=True, quick=quick, full=full, shown=shown))
+                return
+            if result.run == self._trained:
+                kept = replace(kept, phase="failed", message=result.error, evaluated=True)
+            self._keep(replace(kept, shown=None) if result.error and result.run == self.shown else kept)
 
     def as_plain(self) -> dict[str, Any]:
         kept = self._kept
