@@ -19,7 +19,7 @@ from recoseg.label.learner_client import LearnerClient, start_process
 from recoseg.label.map_prediction import MapPrediction
 from recoseg.label.marks import VOID, Bytes
 from recoseg.label.messages import Evaluated, Failed, FromLearner, Predicted, Started, Status, Survey
-from recoseg.label.predictions import Predictions
+from recoseg.label.prediction_cache import PredictionCache
 from recoseg.label.spot_queue import SpotQueue
 from recoseg.label.tiles import TILE, num_levels
 
@@ -40,7 +40,7 @@ class Labelling:
     def __init__(self, folder: LabelFolder, *, learns: bool = True) -> None:
         self.folder = folder
         self.listeners: set[Callable[[Event], None]] = set()
-        self.predictions = Predictions(folder)
+        self.predictions = PredictionCache(folder)
         self.spots = SpotQueue(folder)
         self.training = FullTraining(folder)
         self.troubles: dict[str, str] = {}  # by what they stop
