@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import numpy as np
 import pytest
 
 from recoseg.label.map_prediction import MapPrediction
-from recoseg.label.next_clicks import Spot
+from recoseg.label.messages import Predicted, Spot, Status, Survey
 
 pytestmark = pytest.mark.browser
 
@@ -128,8 +129,8 @@ def predict(server, *, version: int = 1) -> None:
     probabilities = np.empty((2, 1, 2), np.float16)
     probabilities[:, 0, 0], probabilities[:, 0, 1] = (1, 0), (0.4, 0.6)
     found = MapPrediction(probabilities, np.array([0, 1], np.uint8), version, "quick")
-    server.labelling._hear("prediction", {"image": "0", "prediction": found})
-    server.labelling._hear("shares", {"shares": {0: 0.5, 1: 0.5}})
+    server.labelling.receive(Predicted("0", found))
+    server.labelling.receive(Survey({0: 0.5, 1: 0.5}, []))
 
 
 def test_predictions_are_seen_as_classes_confidence_outlines_or_one_class_alone(label_page) -> None:
@@ -152,6 +153,20 @@ def test_predictions_are_seen_as_classes_confidence_outlines_or_one_class_alone(
     tab.until("document.getElementById('readout').textContent.includes('predicted: ')")
 
 
+def test_a_prediction_with_a_deleted_class_is_no_longer_shown(label_page) -> None:
+    server, tab = label_page()
+    predict(server)
+    tab.until(tab.has(server.colour("soil"), 150, 60, "prediction"))
+    tab.until("!document.getElementById('accept').disabled")
+    server.labelling.do("another", [{"id": "gone", "type": "delete_class", "class": 1}])
+    tab.until(f"{tab.seen(10, 60, 'prediction')}[3] == 0 && {tab.seen(150, 60, 'prediction')}[3] == 0")
+    tab.until("document.getElementById('accept').disabled")
+    server.labelling.do("another", [{"id": "back", "type": "undo", "action": "gone"}])
+    predict(server, version=2)
+    tab.until(tab.has(server.colour("soil"), 150, 60, "prediction"))
+    tab.until("!document.getElementById('accept').disabled")
+
+
 def test_a_prediction_is_accepted_by_choice(label_page) -> None:
     server, tab = label_page()
     tab.mark((5, 5))
@@ -168,7 +183,7 @@ def test_a_prediction_is_accepted_by_choice(label_page) -> None:
 def test_one_key_answers_and_the_next_pixel_comes(label_page) -> None:
     server, tab = label_page()
     spots = [Spot(str(index), 0.25 + index / 4, 0.5, 0, 1, 0.4, index) for index in range(3)]
-    server.labelling._hear("spots", {"spots": spots})
+    server.labelling.receive(Survey({}, spots))
     shown = "document.getElementById('image-name').textContent"
     tab.press("m")
     question = "document.getElementById('question').getClientRects().length"
@@ -197,7 +212,7 @@ def test_the_curve_and_the_learners_words_are_shown(label_page) -> None:
         "phase": "ready", "message": "", "features": {"done": 2, "total": 3}, "version": 1, "source": "quick",
         "seconds": 1.4, "agreement": agreement,
     }  # fmt: skip
-    server.labelling._hear("status", status)
+    server.labelling.receive(Status(status))
     tab.until("document.querySelector('#curve path')")
     assert tab.run("document.getElementById('agreement-now').textContent") == "67%"
     assert tab.run("document.querySelector('#curve svg').getAttribute('aria-label')") == (
@@ -209,16 +224,21 @@ def test_the_curve_and_the_learners_words_are_shown(label_page) -> None:
     assert tab.run("document.getElementById('features').value") == 2
 
 
-def test_full_training_is_asked_for_and_shows_how_far_it_is(label_page) -> None:
+def test_full_training_is_asked_for_and_shows_how_far_it_is(label_page, monkeypatch) -> None:
     server, tab = label_page()
     text = "document.getElementById('training-text').textContent"
     running = {"phase": "running", "message": "", "step": 30, "steps": 120, "held_back": None, "used": False}
-    server.labelling.tell("training", running)
+
+    def show(training: dict[str, Any]) -> None:
+        monkeypatch.setattr(server.labelling.training, "as_plain", lambda: training)
+        server.labelling.tell("training", training)
+
+    show(running)
     tab.until(f"{text} == 'Full training: step 30 of 120.'")
     assert tab.run("(({value, max}) => value / max)(document.getElementById('training-progress'))") == 0.25
     assert tab.run("document.getElementById('train').textContent") == "Stop training"
     better = {"quick": 0.8, "full": 0.9}
-    server.labelling.tell("training", running | {"phase": "finished", "held_back": better, "used": True})
+    show(running | {"phase": "finished", "held_back": better, "used": True})
     tab.until(
         f"{text} == 'Full training is finished. On points held back: quick 80%, full 90%, which is shown.'"
     )
@@ -260,7 +280,7 @@ def test_every_size_holds_the_page_with_readable_text(label_page, shots, width, 
     predict(server)
     tab.until(f"{tab.SAVED} && {tab.seen(10, 60, 'prediction')}[3] == 255")
     spot = Spot("0", 0.5, 0.5, 0, 1, 0.4, 0)
-    server.labelling._hear("spots", {"spots": [spot]})
+    server.labelling.receive(Survey({}, [spot]))
     tab.press("m")
     tab.until("document.getElementById('question').getClientRects().length")
     tab.screenshot(shots / f"label-{width}-{'dark' if dark else 'light'}.png")
