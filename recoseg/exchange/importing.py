@@ -24,6 +24,7 @@ from recoseg.exchange.annotation import BACKGROUND, AnnotatedImage, LabelSource,
 from recoseg.exchange.class_numbers import ClassNumbers, number_classes
 from recoseg.exchange.drawing import OVERLAPS, Drawing
 from recoseg.exchange.label_writer import Item, LabelWriter, Line
+from recoseg.exchange.parsing import VOIDED
 from recoseg.exchange.photo_finder import PhotoFinder
 from recoseg.files import real, remove_unfinished, write_whole
 from recoseg.predict.image_list import names_of
@@ -68,6 +69,11 @@ class Imported:
     notes: Mapping[str, Note]
     problems: tuple[Problem, ...]
     rest: str
+
+    @property
+    def num_voided(self) -> int:
+        """Objects that could not be drawn as they are."""
+        return sum(note.count for text, note in self.notes.items() if text.endswith(VOIDED))
 
 
 @dataclass
@@ -137,6 +143,8 @@ def _found_photos(
     source: LabelSource, folder: Path, notes: dict[str, Note], *, named_only: bool
 ) -> dict[str, tuple[Path, AnnotatedImage]]:
     """key -> the image and what is said of it, sorted; a key is its path in the folder that holds all."""
+    if not source.images:
+        raise UserError(f"{source.home} lists no images, so there is nothing to import")
     finder = PhotoFinder(folder, masks=source.masks)
     by_photo: dict[Path, list[AnnotatedImage]] = {}
     for image in source.images:
@@ -161,7 +169,7 @@ def _found_photos(
 def _has_labels(image: AnnotatedImage, rules: ImportRules) -> bool:
     """An image of which nothing is said is unlabelled, unless it is said to be empty."""
     is_empty = image.listed and not image.notes
-    return bool(image.shapes or image.labels or (rules.empty == BACKGROUND and is_empty))
+    return image.has_objects or (rules.empty == BACKGROUND and is_empty)
 
 
 def _is_whole(image: AnnotatedImage) -> bool:

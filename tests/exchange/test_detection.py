@@ -13,7 +13,6 @@ from recoseg.exchange.detection import foreign_labels, told_format
 
 COCO = {"images": [], "annotations": [], "categories": []}
 LABELME = {"shapes": [], "imagePath": "a.jpg"}
-SUPERVISELY = {"meta.json": {"classes": [], "tags": []}, "ds/ann/a.jpg.json": {"size": {}, "objects": []}}
 TASKS = [{"id": 1, "data": {"image": "a.jpg"}, "annotations": []}]
 SHORT = [{"id": 1, "image": "a.jpg", "annotator": 1}]
 XML = "<?xml version='1.0'?>\n<annotations>\n  <version>1.1</version>\n  <meta></meta>\n</annotations>"
@@ -25,7 +24,6 @@ EXPORTS = [
     ("cvat", {"annotations.xml": XML}),
     ("label_studio", {"project-1.json": TASKS}),
     ("label_studio", {"project-1-min.json": SHORT}),
-    ("supervisely", SUPERVISELY),
     ("yolo", {"data.yaml": "names: [leaf]"}),
     ("yolo", {"labels/a.txt": "0 0.1 0.1 0.5 0.1 0.5 0.5\n"}),
 ]
@@ -57,7 +55,9 @@ def test_a_folder_of_two_or_of_none_is_asked_about(text, tmp_path) -> None:
     with pytest.raises(UserError, match=r"may be coco or cvat: say which, as in recoseg import coco"):
         told_format(tmp_path / "export")
     text("other/notes.txt", "leaf 1")
-    with pytest.raises(UserError, match="no format that can be told; say which it is, one of coco, labelme"):
+    with pytest.raises(
+        UserError, match=r"no known format; give FORMAT, one of coco, labelme.*Supervisely: as COCO"
+    ):
         told_format(tmp_path / "export/other")
 
 
