@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from recoseg.cli.arguments import add_workers, require_workers
 from recoseg.errors import UserError
-from recoseg.text import how_many, percent_of_pixels, printable
+from recoseg.text import how_many, percent_of_pixels, printable, shortened
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -114,7 +114,10 @@ def run(arguments: argparse.Namespace) -> int:
     _show(imported, destination, rules.overlap, console)
     if imported.problems:
         show_problems(imported.problems, console)
-    return 1 if imported.problems or (arguments.strict and imported.num_voided) else 0
+    is_refused = arguments.strict and imported.num_voided > 0
+    if is_refused:
+        console.print(f"--strict: {how_many(imported.num_voided, 'object')} could not be drawn", style="red")
+    return 1 if imported.problems or is_refused else 0
 
 
 def _parse_words(words: list[str]) -> tuple[str | None, Path, Path]:
@@ -134,7 +137,7 @@ def _read(
 ) -> LabelSource:
     """What the tool says, after a line that tells which it is."""
     from recoseg.exchange import FORMATS
-    from recoseg.exchange.detection import told_format
+    from recoseg.exchange.detection import detect_format
     from recoseg.exchange.importing import UNPACKED, require_ours
     from recoseg.exchange.intake import unpack
     from recoseg.files import real
@@ -151,7 +154,7 @@ def _read(
             )
     require_ours(destination)
     source = unpack(place, destination / UNPACKED) if place.suffix.lower() == ".zip" else place
-    name = name or told_format(source)
+    name = name or detect_format(source)
     chosen = FORMATS[name]
     if photos is not None and chosen.has_photos:
         raise UserError(f"{name} has its images beside the labels: leave --images out, and put them there")
@@ -167,7 +170,7 @@ def _show(imported: Imported, destination: Path, overlap: str, console: Console)
     _show_classes(imported, console)
     console.print(f"{OVERLAPS[overlap]}; pixels without an object are {imported.rest}", soft_wrap=True)
     for text, note in imported.notes.items():
-        example = f" (such as {note.example})" if note.example else ""
+        example = f" (such as {shortened(note.example)})" if note.example else ""
         console.print(printable(f"{note.count:>6,} {text}{example}"), style="yellow", soft_wrap=True)
     kept = f", {imported.num_kept:,} of them before" if imported.num_kept else ""
     images = f"{how_many(imported.num_images, 'image')}, {imported.num_labelled:,} with labels{kept}"

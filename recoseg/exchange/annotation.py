@@ -19,7 +19,7 @@ from PIL import Image
 
 from recoseg.colours import Colour
 from recoseg.data.image_files import read_label_pixels
-from recoseg.exchange.rasterise import Patch, Ring, fill, joined, stroke
+from recoseg.exchange.rasterise import Patch, Ring, fill, joined, limits_of, stroke
 from recoseg.exchange.run_lengths import mask_of, unpack_brush, unpack_counts
 
 BACKGROUND, VOID = "background", "void"
@@ -36,10 +36,8 @@ class Polygons:
         patches = (fill([ring], height, width) for ring in self.rings)
         return next(patches) if len(self.rings) == 1 else joined(patches, *self.limits(), height, width)
 
-    def limits(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The lowest and the highest x, y."""
-        points = np.concatenate(self.rings)
-        return points.min(0), points.max(0)
+    def limits(self) -> tuple[Ring, Ring]:
+        return limits_of(self.rings)
 
 
 @dataclass(frozen=True)
@@ -57,9 +55,8 @@ class Strokes:
         patches = (patch for line in self.lines for patch in stroke(line, thickness, height, width))
         return joined(patches, low - thickness, high + thickness, height, width)
 
-    def limits(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        points = np.concatenate(self.lines)
-        return points.min(0), points.max(0)
+    def limits(self) -> tuple[Ring, Ring]:
+        return limits_of(self.lines)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
@@ -88,12 +87,38 @@ def _image(image: Element) -> AnnotatedImage:
 
 
 def _shape(element: Element, notes: Counter[str]) -> Shape | None:
-    """Polygons know no holes; what lies in front has the higher z_order."""
-    if element.tag not in _FORMS:
-        raise UnknownTypeError(element.tag)
-    form = _FORMS[element.tag](element, notes)
+    """What lies in front has the higher z_order."""
+    form = _form(element, notes)
     layer = whole_number(element.get("z_order") or 0)
     return None if form is None else Shape(name_of(element.attrib["label"]), form, layer=layer)
+
+
+def _form(element: Element, notes: Counter[str]) -> Drawable | None:
+    """Polygons have no holes; boxes and ellipses are turned around their centre."""
+    match element.tag:
+        case "polygon":
+            return polygons_of([_points(element)], notes)
+        case "polyline":
+            return Strokes((_points(element),))
+        case "points":
+            return Strokes(tuple(point[None] for point in _points(element)))
+        case "box":
+            left, top, right, bottom = _numbers(element, "xtl", "ytl", "xbr", "ybr")
+            centre = (left + right) / 2, (top + bottom) / 2
+            return Polygons((turned(box(left, top, right, bottom), _degrees(element), centre),))
+        case "ellipse":
+            x, y, across, down = _numbers(element, "cx", "cy", "rx", "ry")
+            return Polygons((ellipse(x, y, across, down, _degrees(element)),))
+        case "mask":  # row by row in the rectangle around it
+            counts = counts_from([int(count) for count in element.attrib["rle"].split(",")])
+            left, top, width, height = map(int, _numbers(element, "left", "top", "width", "height"))
+            return RunLengths(counts, height, width, by_column=False, top=top, left=left)
+    raise UnknownTypeError(element.tag)
+
+
+def _mask_box(element: Element) -> Polygons:
+    left, top, width, height = _numbers(element, "left", "top", "width", "height")
+    return box_polygon(left, top, left + width, top + height)
 
 
 def _points(element: Element) -> Ring:
@@ -105,47 +130,5 @@ def _numbers(element: Element, *names: str) -> list[float]:
     return [number_of(element.attrib[name]) for name in names]
 
 
-def _polygon(element: Element, notes: Counter[str]) -> Drawable | None:
-    return polygons_of([_points(element)], notes)
-
-
-def _box(element: Element, notes: Counter[str]) -> Drawable:
-    """Turned around its centre."""
-    left, top, right, bottom = _numbers(element, "xtl", "ytl", "xbr", "ybr")
-    centre = (left + right) / 2, (top + bottom) / 2
-    return Polygons((turned(box(left, top, right, bottom), number_of(element.get("rotation") or 0), centre),))
-
-
-def _ellipse(element: Element, notes: Counter[str]) -> Drawable:
-    x, y, across, down = _numbers(element, "cx", "cy", "rx", "ry")
-    return Polygons((ellipse(x, y, across, down, number_of(element.get("rotation") or 0)),))
-
-
-def _mask(element: Element, notes: Counter[str]) -> Drawable:
-    """Row by row in the rectangle around it."""
-    counts = counts_from([int(count) for count in element.attrib["rle"].split(",")])
-    left, top, width, height = map(int, _numbers(element, "left", "top", "width", "height"))
-    return RunLengths(counts, height, width, by_column=False, top=top, left=left)
-
-
-def _mask_box(element: Element) -> Polygons | None:
-    left, top, width, height = _numbers(element, "left", "top", "width", "height")
-    return box_polygon(left, top, left + width, top + height)
-
-
-def _line(element: Element, notes: Counter[str]) -> Drawable:
-    return Strokes((_points(element),))
-
-
-def _dots(element: Element, notes: Counter[str]) -> Drawable:
-    return Strokes(tuple(point[None] for point in _points(element)))
-
-
-_FORMS: dict[str, Callable[[Element, Counter[str]], Drawable | None]] = {
-    "polygon": _polygon,
-    "mask": _mask,
-    "box": _box,
-    "ellipse": _ellipse,
-    "polyline": _line,
-    "points": _dots,
-}
+def _degrees(element: Element) -> float:
+    return number_of(element.get("rotation") or 0)

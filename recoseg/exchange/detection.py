@@ -22,7 +22,7 @@ _OURS = (
 )
 
 
-def told_format(source: Path) -> str:
+def detect_format(source: Path) -> str:
     """The one format that it is in; a `UserError` if that is none, or not one."""
     found = [name for name, format in FORMATS.items() if format.recognises(source)]
     if len(found) == 1:

@@ -95,20 +95,16 @@ class Drawing:
     def _decoded(self, file: LabelFile) -> Labels:
         """A file of labels in our numbers; a class that was not asked for is as if it were not drawn."""
         other = IGNORE if self.rest == VOID or self.background is None else self.background
+
+        def number_of(name: str) -> int:
+            return self.numbers.get(name, IGNORE if name == VOID else other)
+
         remedy = "correct the mask, or the list of its classes"
         if file.by_colour:
-            colours = {
-                colour: self.numbers.get(name, self._void_or(name, other))
-                for colour, name in file.by_colour.items()
-            }
+            colours = {colour: number_of(name) for colour, name in file.by_colour.items()}
             return ByColour(colours, remedy=remedy).decode(file.path)
-        values = {
-            value: self.numbers.get(name, self._void_or(name, other)) for value, name in file.by_value.items()
-        }
+        values = {value: number_of(name) for value, name in file.by_value.items()}
         return ByValue(values, remedy=remedy).decode(file.path)
-
-    def _void_or(self, name: str, other: int) -> int:
-        return IGNORE if name == VOID else other
 
     def _masks(
         self, image: AnnotatedImage, size: tuple[int, int], notes: Counter[str]

@@ -29,7 +29,7 @@ from recoseg.exchange.photo_finder import PhotoFinder
 from recoseg.files import real, remove_unfinished, write_whole
 from recoseg.predict.image_list import names_of
 from recoseg.records import Count, read_records, write_or_compare
-from recoseg.text import lookup
+from recoseg.text import lookup, shortened
 from recoseg.types import IGNORE, ClassInfo
 
 _RECORD, _LOG = "import.json", "imported.jsonl"
@@ -155,8 +155,8 @@ def _found_photos(
             by_photo.setdefault(photo, []).append(dataclasses.replace(image, file=str(photo)))
     if not by_photo:
         raise UserError(
-            f"none of the {len(source.images)} labelled images, such as {source.images[0].file}, is in "
-            f"{folder}; give the folder of the images with --images"
+            f"none of the {len(source.images)} labelled images, such as {shortened(source.images[0].file)}, "
+            f"is in {folder}; give the folder of the images with --images"
         )
     named = {photo: merged(images)[0] for photo, images in by_photo.items()}
     others = [] if named_only else [path for path in finder.photos if path not in named]

@@ -5,6 +5,7 @@ A file that breaks a limit, or is damaged, is a `FileError` of one line. Readers
 
 from __future__ import annotations
 
+import errno
 import json
 import lzma
 import shutil
@@ -41,7 +42,7 @@ _NOT_A_ZIP = (
     zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, ValueError, struct.error, zlib.error,
     lzma.LZMAError, OverflowError,
 )  # fmt: skip
-"""What reading a damaged zip raises; bz2 raises an OSError without a number besides."""
+"""What reading a damaged zip raises; besides an OSError without a number, or of a place before its start."""
 
 
 def files_with(suffix: str, source: Path) -> list[Path]:
@@ -161,7 +162,9 @@ def unpack(archive: Path, folder: Path) -> Path:
                 with whole_file(target) as temporary, temporary.open("wb") as file:
                     _copy(content, entry, file)
     except (*_NOT_A_ZIP, OSError) as error:
-        if isinstance(error, UserError) or (isinstance(error, OSError) and error.errno is not None):
+        if isinstance(error, UserError):
+            raise
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):  # of the disk
             raise
         reason = shortened(" ".join(str(error).split())) or type(error).__name__
         raise FileError(archive, f"not a zip that can be read ({reason})", "download it again") from None

@@ -65,9 +65,13 @@ def expanded(runs: NDArray[np.int64]) -> Mask:
     return np.repeat(np.arange(len(runs)) % 2 == 1, runs)
 
 
-def joined(
-    patches: Iterable[Patch], low: NDArray[np.float64], high: NDArray[np.float64], height: int, width: int
-) -> Patch:
+def limits_of(rings: Sequence[Ring]) -> tuple[Ring, Ring]:
+    """The lowest and the highest x, y, (2,) each."""
+    points = np.concatenate(rings)
+    return points.min(0), points.max(0)
+
+
+def joined(patches: Iterable[Patch], low: Ring, high: Ring, height: int, width: int) -> Patch:
     """All of them as one, which lies between the points `low` and `high`, in memory one after the other."""
     left, top = np.floor(low).clip(0, (width, height)).astype(int).tolist()
     right, bottom = np.ceil(high).clip(0, (width, height)).astype(int).tolist()

@@ -58,7 +58,7 @@ def _has_names(path: Path) -> bool:
 
 
 def _yaml_files(folder: Path) -> list[Path]:
-    return sorted(path for suffix in _YAML for path in folder.glob(f"*{suffix}") if path.is_file())
+    return sorted(path for path in folder.glob("*.y*ml") if path.suffix in _YAML and path.is_file())
 
 
 def _names_of_yaml(path: Path) -> dict[int, str] | None:
@@ -68,14 +68,10 @@ def _names_of_yaml(path: Path) -> dict[int, str] | None:
         return None
     names = content["names"]
     with as_written_by("YOLO", path):
-        pairs = names.items() if isinstance(names, dict) else enumerate(_as_list(names))
+        if isinstance(names, str):
+            raise ValueError("names that are no list")
+        pairs = names.items() if isinstance(names, dict) else enumerate(names)
         return {int(number): name_of(name) for number, name in pairs}
-
-
-def _as_list(names: Any) -> list[Any]:
-    if not isinstance(names, list):
-        raise ValueError("names that are no list")
-    return names
 
 
 def read(source: Path) -> LabelSource:
@@ -85,7 +81,7 @@ def read(source: Path) -> LabelSource:
     images = list(_images(home, names))
     if not images:
         raise UserError(f"{home} holds no images: YOLO has images/ beside labels/")
-    known = names or {number: _numbered(number) for number in range(_highest(images) + 1)}
+    known = names or _numbered(images)
     notes: Counter[str] = Counter()
     for name, count in Counter(known.values()).items():
         if count > 1:
@@ -106,37 +102,23 @@ def _names(source: Path, home: Path) -> dict[int, str]:
     return {}
 
 
-def _numbered(number: int) -> str:
-    return f"class_{number}"
-
-
-def _highest(images: list[AnnotatedImage]) -> int:
-    """Of the classes' numbers; one more than there may be stands for all that are higher."""
-    names = {shape.name for image in images for shape in image.shapes if not shape.is_void}
-    return max((int(name.removeprefix("class_")) for name in names), default=0)
+def _numbered(images: list[AnnotatedImage]) -> dict[int, str]:
+    """Names by number, for classes that no file names."""
+    used = {shape.name for image in images for shape in image.shapes if not shape.is_void}
+    highest = max((int(name.removeprefix("class_")) for name in used), default=0)
+    return {number: f"class_{number}" for number in range(highest + 1)}
 
 
 def _images(home: Path, names: Mapping[int, str]) -> Iterator[AnnotatedImage]:
     texts = {path.relative_to(home).with_suffix("").as_posix(): path for path in files_with(".txt", home)}
-
-    def read_line(line: str, notes: Counter[str]) -> Shape | None:
-        return _shape(line.split(), names, notes)
-
     for path in walk_folder(home).images:
         place = path.relative_to(home)
         label = next((texts[key] for key in _label_keys(place) if key in texts), None)
         notes: Counter[str] = Counter()
-        shapes = read_objects(read_lines(label) if label else (), read_line, notes)
-        subset = subset_in(place.parent.as_posix())
-        yield AnnotatedImage(
-            place.as_posix(),
-            None,
-            shapes,
-            relative=True,
-            subset=subset,
-            listed=label is not None,
-            notes=notes,
-        )
+        lines = map(str.split, read_lines(label) if label else ())
+        shapes = read_objects(lines, lambda words, own: _shape(words, names, own), notes)
+        file, subset, is_listed = place.as_posix(), subset_in(place.parent.as_posix()), label is not None
+        yield AnnotatedImage(file, shapes=shapes, relative=True, subset=subset, listed=is_listed, notes=notes)
 
 
 def _label_keys(place: Path) -> Iterator[str]:
@@ -163,4 +145,4 @@ def _shape(words: list[str], names: Mapping[int, str], notes: Counter[str]) -> S
     if names and number not in names:
         notes[NO_CLASS] += 1
         return void(form)
-    return Shape(names.get(number) or _numbered(min(number, IGNORE)), form)
+    return Shape(names.get(number, f"class_{min(number, IGNORE)}"), form)  # there may not be as many
