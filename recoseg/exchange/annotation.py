@@ -10,7 +10,7 @@ import base64
 import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -224,13 +224,12 @@ def _one_of(entries: Sequence[AnnotatedImage]) -> AnnotatedImage:
     notes: Counter[str] = Counter()
     for entry in entries:
         notes.update(entry.notes)
-    return AnnotatedImage(
-        entries[0].file,
-        next((entry.size for entry in entries if entry.size), None),
-        tuple(shape for entry in entries for shape in entry.shapes),
-        next((entry.labels for entry in entries if entry.labels), None),
-        entries[0].relative,
-        next((entry.subset for entry in entries if entry.subset), ""),
-        any(entry.listed for entry in entries),
-        notes,
+    return replace(
+        entries[0],
+        size=next((entry.size for entry in entries if entry.size), None),
+        shapes=tuple(shape for entry in entries for shape in entry.shapes),
+        labels=next((entry.labels for entry in entries if entry.labels), None),
+        subset=next((entry.subset for entry in entries if entry.subset), ""),
+        listed=any(entry.listed for entry in entries),
+        notes=notes,
     )

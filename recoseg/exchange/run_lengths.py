@@ -9,7 +9,7 @@ to be known before a mask is made of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
 from typing import Any
 
 import numpy as np
@@ -120,35 +120,17 @@ def _read_bits(code: bytes, at: int, size: int) -> int:
     return int.from_bytes(code[at >> 3 : (end + 7) >> 3], "big") >> (-end & 7) & ((1 << size) - 1)
 
 
-def pack_brush(mask: NDArray[np.bool_]) -> list[int]:
+def pack_brush(mask: Mask) -> list[int]:
     """A flat mask as Label Studio keeps it: 255 in all four channels inside, 0 outside."""
-    counts = 4 * counts_of(mask)
-    inside = np.arange(len(counts)) % 2 == 1
-    longest = 1 << _FIELD_BITS[-1]
-    parts = np.maximum(-(-counts // longest), (counts > 0).astype(np.int64))  # a run of more is several
-    lengths = np.full(parts.sum(), longest)
-    has_any = parts > 0
-    lengths[np.cumsum(parts)[has_any] - 1] = (counts - (parts - 1) * longest)[has_any]
-    inside = np.repeat(inside, parts)
-    header = [(counts.sum(), 32), (_WORD_BITS - 1, 5), *((size - 1, 4) for size in _FIELD_BITS)]
-    bits = [_bits_of(np.array([number]), size).ravel() for number, size in header]
-    return np.packbits(np.concatenate([*bits, _run_bits(lengths, inside)])).tolist()
-
-
-def _run_bits(lengths: Counts, inside: NDArray[np.bool_]) -> Bytes:
-    """Of each: a 1 for "of one value", the number of the field, in it the length less one, the value."""
-    sizes = np.array(_FIELD_BITS)
-    field = (lengths[:, None] > (1 << sizes)).sum(1)  # the smallest that holds it
-    widest = _FIELD_BITS[-1]
-    head = np.concatenate((np.ones((len(lengths), 1), dtype=np.uint8), _bits_of(field, 2)), axis=1)
-    length = _bits_of(lengths - 1, widest)
-    value = np.repeat(inside[:, None], _WORD_BITS, axis=1).astype(np.uint8)
-    rows = np.concatenate((head, length, value), axis=1)
-    used = np.ones(rows.shape, dtype=np.bool_)
-    used[:, 3 : 3 + widest] = np.arange(widest) >= widest - sizes[field][:, None]
-    return rows[used]
-
-
-def _bits_of(numbers: Sequence[int] | Counts, size: int) -> Bytes:
-    """(N, size), highest bit first."""
-    return (np.asarray(numbers, dtype=np.int64)[:, None] >> np.arange(size - 1, -1, -1) & 1).astype(np.uint8)
+    sizes = "".join(f"{size - 1:04b}" for size in _FIELD_BITS)
+    bits = [f"{4 * len(mask):032b}{_WORD_BITS - 1:05b}{sizes}"]
+    for number, count in enumerate((4 * counts_of(mask)).tolist()):
+        value = f"{number % 2 * 255:08b}"
+        while count > 0:  # a run longer than any field is several
+            length = min(count, 1 << _FIELD_BITS[-1])
+            field = bisect_left(_FIELD_BITS, (length - 1).bit_length())  # the smallest that holds it
+            bits.append(f"1{field:02b}{length - 1:0{_FIELD_BITS[field]}b}{value}")
+            count -= length
+    text = "".join(bits)
+    num_bytes = -(-len(text) // 8)
+    return list(int(text.ljust(8 * num_bytes, "0"), 2).to_bytes(num_bytes, "big"))
