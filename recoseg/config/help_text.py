@@ -7,9 +7,11 @@ from collections.abc import Collection, Iterator
 from dataclasses import MISSING, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from recoseg.config.method_settings import FactoryMethod
 from recoseg.config.parse import members
 from recoseg.config.settings import RunConfig
-from recoseg.text import listed
+from recoseg.score_names import LAST_WEIGHTS
+from recoseg.text import DASH, listed
 
 SECTIONS = tuple(section.name for section in fields(RunConfig))
 
@@ -68,6 +70,14 @@ def describe_method(config: RunConfig) -> str:
     own = getattr(config.method, "factory", config.method.name)
     name = own if mix == "none" else f"{own} with {mix}"
     return name if config.contrast is None else f"{name} + regional contrast"
+
+
+def describe_weights(config: RunConfig) -> str:
+    """The weights that a run is scored with: those of the last step, or their moving average (EMA)."""
+    if isinstance(config.method, FactoryMethod):
+        return DASH  # its own code decides
+    decay = getattr(config.method, "decay", getattr(config.method, "average", None))
+    return LAST_WEIGHTS if decay is None else f"EMA {decay:.4g}"
 
 
 def show(value: object) -> str:

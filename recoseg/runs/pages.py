@@ -8,7 +8,8 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from recoseg.builders.data import build_dataset, val_keys
-from recoseg.config.help_text import describe_method, describe_model
+from recoseg.builders.methods import uses_unlabelled
+from recoseg.config.help_text import describe_method, describe_model, describe_weights
 from recoseg.config.load import flat, load
 from recoseg.data.dataset import Dataset
 from recoseg.data.worker_processes import Progress
@@ -95,6 +96,8 @@ def _view(
         classes=shown.classes,
         method=describe_method(config),
         network=describe_model(config.model),
+        weights=describe_weights(config),
+        uses_unlabelled=uses_unlabelled(config),
         pictures=pictures,
         command=f"recoseg train --config {shlex.quote(str(folder.config))}",
         settings=flat(config),
