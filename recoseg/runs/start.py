@@ -43,6 +43,7 @@ from recoseg.runs.run import Run
 from recoseg.runs.run_folder import RunFolder, require_same
 from recoseg.splits.label_split import LabelSplit, VisibleLabels
 from recoseg.text import printable
+from recoseg.training.optimisers import has_encoder
 from recoseg.training.precision import Precision, require_sixteen_bits
 from recoseg.training.processes import by_first, by_torchrun, from_first, is_first, processes
 from recoseg.training.trainer import Trainer
@@ -256,6 +257,11 @@ def _about(
         f"method:  {describe_method(config)}, {config.train.iterations} iterations",
         *(f"note:    {note}" for note in method.notes),
     ]
+    factor = config.optimiser.head_lr_factor
+    if factor != 1 and not has_encoder(method.student):
+        lines.append(
+            f"note:    optimiser.head_lr_factor {factor:g} counts as 1: the network has no part named encoder"
+        )
     for crops, count in (
         (batches.labelled, batches.labelled_per_step),
         (batches.unlabelled, batches.unlabelled_per_step),
