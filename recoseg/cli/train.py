@@ -19,8 +19,8 @@ the settings that most people need:
   --data FOLDER            your images, or the name of a dataset
   --split.labels N         use N of the labelled images
   --method NAME            {methods}
-  --contrast reco          regional contrast on top; --contrast none takes it away,
-                           another --method than the config's does so too
+  --contrast reco          regional contrast on top; --contrast none drops it,
+                           and so does a --method other than the config's
   --train.iterations N     how long
   --train.labelled_per_step N, --augment.crop HxW
                            how many crops a step has, and how large they are
