@@ -234,6 +234,6 @@ def progress_of(console: Console, total: int) -> Iterator[Callable[[float], None
         nonlocal last
         if time.monotonic() - last >= SECONDS_BETWEEN_LINES:
             last = time.monotonic()
-            console.print(f"{done:.1f} of {counted(total)}, {speed(done, start)}")
+            console.print(f"{int(done)} of {counted(total)}, {speed(done, start)}")
 
     yield line

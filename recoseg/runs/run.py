@@ -17,7 +17,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import nn
 
-from recoseg.builders.data import build_dataset, val_keys
+from recoseg.builders.data import build_data_of_run, val_keys
 from recoseg.builders.models import build_model, feature_channels
 from recoseg.builders.training import choose_device
 from recoseg.config.help_text import describe_method
@@ -166,7 +166,7 @@ class Run:
     @cached_property
     def dataset(self) -> Dataset:
         """The data of the config, which must have the classes that the network knows."""
-        dataset = build_dataset(self.config.data)
+        dataset = build_data_of_run(self.config.data, self.folder.path)
         _require_same_classes(self.classes, dataset.classes)
         return dataset
 

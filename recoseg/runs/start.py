@@ -11,6 +11,7 @@ from rich.console import Console
 
 from recoseg.batches import StepBatches
 from recoseg.builders.data import (
+    build_data_of_run,
     build_dataset,
     cache_folder,
     require_readable,
@@ -156,18 +157,22 @@ def new_run(config: RunConfig, path: Path, progress_of: ProgressOf = no_progress
 
 
 def resumed_run(config: RunConfig, folder: RunFolder) -> Trainer:
-    """The run of an existing folder, with the split that it was begun with; `config` may make it longer."""
+    """The run of an existing folder, with the split that it was begun with.
+
+    `config` may make it longer, and say where its data are now: the folder remembers both.
+    """
     begun = load(folder.config)
     require_same(flat(begun), flat(config))
-    dataset = build_dataset(config.data)
+    dataset = build_data_of_run(config.data, folder.path)
     split = LabelSplit.load(folder.split)
     split.check_fits(dataset)
     trainer = build_trainer(config, dataset, split, resumed=folder.state.is_file(), folder=lambda: folder)
     before, after = begun.train.iterations, config.train.iterations
+    now = replace(begun, data=config.data, train=replace(begun.train, iterations=after))
+    if now != begun and is_first():  # last of all, as a new run's folder is made
+        write_whole(folder.config, to_yaml(now))
     if before == after:
         return trainer
-    if is_first():  # last of all, as a new run's folder is made; whoever goes on again finds the new length
-        write_whole(folder.config, to_yaml(replace(begun, train=replace(begun.train, iterations=after))))
     share = trainer.pace.schedule(before, after)
     told = (
         f"longer:  {after:,} iterations instead of {before:,}; from there on the learning rate is that of a "
