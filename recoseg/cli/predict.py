@@ -100,9 +100,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="average over these sizes, such as 0.75 1 1.25",
     )
-    parser.add_argument(
-        "--device", default="auto", metavar="NAME", help="cpu, cuda, cuda:1, mps (default auto)"
-    )
+    parser.add_argument("--device", default="auto", metavar="NAME", help="cpu, cuda, cuda:1 (default auto)")
     add_trust_argument(parser)
     existing = parser.add_mutually_exclusive_group()
     existing.add_argument("--resume", action="store_true", help="leave out images whose results are in OUT")

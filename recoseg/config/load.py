@@ -15,7 +15,7 @@ from recoseg.config.contrast_settings import ContrastSettings
 from recoseg.config.parse import NONE_WORDS, is_nothing, members, parse, section_mapping
 from recoseg.config.settings import RunConfig, filled
 from recoseg.errors import UsageError, UserError
-from recoseg.files import regular
+from recoseg.files import as_path, regular
 from recoseg.text import did_you_mean, shortened
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -106,7 +106,7 @@ def from_flat(values: Mapping[str, object]) -> RunConfig:
 
 def find_config(path: str | Path) -> Path:
     """A config by path, or a shipped one by name."""
-    candidates = [Path(path), *(folder / f"{path}.yaml" for folder in SHIPPED)]
+    candidates = [as_path(path, what="config"), *(folder / f"{path}.yaml" for folder in SHIPPED)]
     for candidate in candidates:
         if os.path.isfile(candidate):  # noqa: PTH113 (whatever was given)
             return candidate

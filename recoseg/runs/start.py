@@ -37,7 +37,7 @@ from recoseg.config.load import flat, load, load_own_images, to_yaml
 from recoseg.config.settings import RunConfig
 from recoseg.data.dataset import Cached, Dataset
 from recoseg.errors import UserError
-from recoseg.files import write_whole
+from recoseg.files import as_path, write_whole
 from recoseg.methods.method import Method
 from recoseg.runs.pages import ProgressOf, no_progress, write_report
 from recoseg.runs.run import Run
@@ -71,7 +71,9 @@ def train(
         items = given.items() if isinstance(given, Mapping) else [("", given)]
         words += [f"--{section}{'.' if name else ''}{name}={_word(value)}" for name, value in items]
     console = Console(quiet=quiet, markup=False, emoji=False, highlight=False)
-    folder = run_to_end(load_for(config, words), None if out is None else Path(out), console=console)
+    folder = run_to_end(
+        load_for(config, words), None if out is None else as_path(out, what="out"), console=console
+    )
     return Run.open(folder, trust=True)  # trained here
 
 
