@@ -31,6 +31,7 @@ the settings that most people need:
 
 Any other setting of a config is --section.name VALUE too:
   recoseg train --help SECTION, one of {sections};
+  recoseg train --help SECTION.NAME, such as model.encoder;
   recoseg train --help all"""
 
 
