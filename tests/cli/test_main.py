@@ -50,7 +50,7 @@ def test_the_version_is_shown(recoseg) -> None:
         (["train", "--batch-size", "8"], "unknown setting 'batch_size'; here that is train.labelled"),
         (["train", "--gpus", "2"], "unknown setting 'gpus'; here that is torchrun --nproc_per_node"),
         (["train", "--learning-rate", "1"], "unknown setting 'learning_rate'; here that is optimiser.lr"),
-        (["train", "--help", "model.encodr"], "unknown setting 'model.encodr'; did you mean 'model.encoder'?"),
+        (["train", "--help", "model.encodr"], "setting 'model.encodr'; did you mean 'model.encoder'?"),
         (["train", "--help", "optimizer"], "--help: unknown section 'optimizer'; did you mean 'optimiser'?"),
     ],
 )  # fmt: skip
