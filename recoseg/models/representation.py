@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from recoseg.errors import UserError
+from recoseg.errors import UserError, require_whole
 from recoseg.models.layers import Normalise, convolved_head, initialise
 from recoseg.models.network import SegmentationNetwork, require_images
 from recoseg.models.probe import Place, answering, find_place, output_of, tapped, undisturbed
@@ -42,6 +42,14 @@ def with_representation(
     `normalise` is ImageNet's statistics if none is given; `nn.Identity()` where the network does it itself.
     Images of sizes that the network refuses are padded; `multiple_of` is found by trying, or given.
     """
+    if not isinstance(network, nn.Module):
+        raise UserError(f"network: got {type(network).__name__}, needs a torch.nn.Module")
+    if at is not None and not isinstance(at, str):
+        raise UserError(f"at: got {at!r:.100}, needs the name of a layer")
+    require_whole("num_classes", num_classes)
+    require_whole("feature_stride", feature_stride)
+    if feature_channels is not None:
+        require_whole("feature_channels", feature_channels)
     first = _any_tensor(network)
 
     def answer(images: Tensor) -> Tensor:
