@@ -96,7 +96,7 @@ def timed_import(source: Path, destination: Path, num_workers: int) -> dict[str,
         import_labels(read, destination, rules=ImportRules(), num_workers=num_workers)
 
     with (
-        patch.object(Drawing, "_paint", timed("drawing", Drawing._paint)),
+        patch.object(Drawing, "__call__", timed("drawing", Drawing.__call__)),
         patch.object(label_writer, "write_png", timed("packing PNGs", label_writer.write_png)),
     ):
         timed("whole", whole)()

@@ -2,7 +2,7 @@
 
 python examples/unet.py                                     the loop below
 cd examples
-recoseg train --config scenes --model factory --model.factory unet:unet    a whole run with scores and a page
+recoseg train --config scenes --model.factory unet:unet    a whole run with scores and a page
 """
 
 from itertools import pairwise

@@ -155,6 +155,11 @@ class StepBatches(TorchDataset[Pair | UserError]):
         except UserError as error:
             return UserError(str(error))
 
+    def images_by(self, iteration: int) -> int:
+        """How many images all processes have trained on once so many iterations are done."""
+        unlabelled = 0 if self.unlabelled is None else self.unlabelled_per_step
+        return iteration * self.labelled_per_step + max(0, iteration - self.unlabelled_from) * unlabelled
+
     def from_iteration(
         self, start: int, stop: int, *, workers: int, pin: bool = False
     ) -> Generator[Pair, None, None]:

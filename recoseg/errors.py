@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+from numbers import Real
+from typing import Any
 
 
 class UserError(ValueError):
@@ -11,6 +13,27 @@ class UserError(ValueError):
 
 class UsageError(UserError):
     """A mistake in the words of a command: an option, command or setting that does not exist or fit."""
+
+
+def require_number(name: str, value: Any) -> None:
+    """Refuse what does not compare with numbers, such as text, and what no float holds."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or abs(value) > _LARGEST:
+        raise UserError(f"{name}: got {_start_of(value)}, needs a number")
+
+
+def require_whole(name: str, value: object, *, at_least: int = 1) -> None:
+    """Refuse anything but a whole number from `at_least` on."""
+    if isinstance(value, bool) or not isinstance(value, int) or not at_least <= value <= _LARGEST:
+        raise UserError(f"{name}: got {_start_of(value)}, needs a whole number of at least {at_least}")
+
+
+_LARGEST = 2**63 - 1
+
+
+def _start_of(value: object) -> str:
+    """What was given; Python refuses to write very long numbers."""
+    return "a very large number" if isinstance(value, int) and abs(value) > _LARGEST else f"{value!r:.100}"
 
 
 _SHORTAGE = (

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from recoseg.errors import UserError
+
 _LONGEST_PREFIX = 40
 """Letters of a file's name in its temporary name, which would else be too long before the name itself is."""
 
@@ -90,6 +92,13 @@ def regular(path: Path) -> Path:
     if kind is not None:
         raise OSError(errno.ENXIO, f"{kind}, not a file", str(path))
     return path
+
+
+def as_path(value: object, *, what: str) -> Path:
+    """The path that a caller gives as text or as a path."""
+    if not isinstance(value, str | os.PathLike):
+        raise UserError(f"{what}: got {value!r:.100}, needs a path")
+    return Path(value)
 
 
 def real(path: Path) -> Path:

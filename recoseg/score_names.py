@@ -44,3 +44,6 @@ SCORE_NAMES = {
     ),
 }
 """Short name -> score. What else can be measured stands in `evaluate.METRICS`, each with its own title."""
+
+LAST_WEIGHTS = "last"
+"""Weights that a run is scored with: those of the last step, where no moving average of them is kept."""

@@ -49,9 +49,9 @@ _Value = TypeVar("_Value")
 
 def lookup(table: Mapping[str, _Value], name: str, *, what: str) -> _Value:
     """`table[name]`, or a `UserError` that lists the names and the nearest one. `what` names the table."""
-    if name in table:
+    if isinstance(name, str) and name in table:
         return table[name]
-    raise UserError(f"unknown {what} {shortened(repr(name))}{did_you_mean(name, table)}")
+    raise UserError(f"unknown {what} {shortened(repr(name))}{did_you_mean(str(name), table)}")
 
 
 def nearest_name(name: str, names: Sequence[str]) -> str | None:

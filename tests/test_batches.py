@@ -45,6 +45,12 @@ def test_batches_hold_floats_in_range_and_whole_labels() -> None:
     assert len(batch) == 2
 
 
+def test_images_of_a_supervised_start_are_counted_without_unlabelled_ones() -> None:
+    both = {"unlabelled": crops(labelled=False), "unlabelled_per_step": 3, "unlabelled_from": 10}
+    batches = StepBatches(labelled=crops(), labelled_per_step=2, **both)
+    assert [batches.images_by(iteration) for iteration in (0, 10, 12)] == [0, 20, 30]
+
+
 def test_every_pass_shows_every_image_once_in_a_new_order() -> None:
     source = crops()
     keys = [source.crop_at(position)[3] for position in range(15)]

@@ -13,6 +13,8 @@ from PIL import Image
 
 import recoseg
 from recoseg.cli.main import main
+from recoseg.config.help_text import describe_weights
+from recoseg.runs.start import load_for
 
 REPOSITORY = Path(__file__).parents[1]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
@@ -68,6 +70,13 @@ def test_every_command_and_the_prediction_run_as_written(tmp_path, monkeypatch, 
     values: dict[str, Any] = {"recoseg": recoseg}
     exec(next(block for block in blocks("python") if "recoseg.load" in block), values)
     assert values["prediction"].labels.shape == values["prediction"].confidence.shape == (30, 40)
+
+
+def test_compared_runs_are_all_scored_by_the_same_average() -> None:
+    compared = next(words for words in commands() if "compared.html" in words)[2:-2]
+    trained = {words[-1]: words[2:-2] for words in commands() if words[:2] == ["recoseg", "train"]}
+    weights = {describe_weights(load_for("scenes", trained[run][2:])) for run in compared}
+    assert len(weights) == 1, weights
 
 
 def test_every_make_target_exists() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from recoseg.builders import keywords
+from recoseg.config.data_settings import FolderData
 from recoseg.data import DATASETS
 from recoseg.data.dataset import Dataset
 from recoseg.data.file_dataset import FileDataset
@@ -20,6 +21,18 @@ from recoseg.text import lookup
 
 def build_dataset(section: Any) -> Dataset:
     return lookup(DATASETS, section.name, what="dataset")(**keywords(section))
+
+
+def build_data_of_run(section: Any, run: Path) -> Dataset:
+    """The dataset of a run folder's config, which may lie elsewhere by now."""
+    root = getattr(section, "root", None)
+    if root is not None and not Path(root).exists():
+        option = "--data" if isinstance(section, FolderData) else "--data.root"
+        raise UserError(
+            f"the data folder {root} of {run} does not exist; if it has moved, recoseg train "
+            f"--resume {run} {option} FOLDER records its new place"
+        )
+    return build_dataset(section)
 
 
 def class_counter(*, num_workers: int | None = None, progress: Progress | None = None) -> ClassCounter:

@@ -123,6 +123,11 @@ def build_method(
     return method
 
 
+def uses_unlabelled(config: RunConfig) -> bool:
+    """Whether its method trains on unlabelled images; a method of a user's own may."""
+    return config.method.name not in METHODS or METHODS[config.method.name].needs_unlabelled
+
+
 def _method_by_name(name: str, settings: dict[str, Any], student: nn.Module, parts: MethodParts) -> Method:
     """A method that has no average of its own may have one that is evaluated, whatever else it does."""
     average = None

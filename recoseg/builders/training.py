@@ -25,7 +25,7 @@ from recoseg.losses.cross_entropy import root_inverse_frequency
 from recoseg.methods.method import Method
 from recoseg.splits.label_split import LabelSplit, VisibleLabels
 from recoseg.training.early_end import machine_bytes
-from recoseg.training.optimisers import OPTIMISERS, SCHEDULES, Schedule, parameter_groups
+from recoseg.training.optimisers import OPTIMISERS, SCHEDULES, Schedule, has_encoder, parameter_groups
 from recoseg.training.trainer import Pace
 from recoseg.training.validation import Selection, hold_back
 
@@ -38,6 +38,8 @@ def build_optimiser(section: SGDOptimiser | AdamWOptimiser, model: nn.Module) ->
     if section.weight_decay == 0 and not section.decay_norms_and_biases:
         raise UserError("optimiser.decay_norms_and_biases has no effect without optimiser.weight_decay")
     settings = keywords(section)
+    if not has_encoder(model):
+        settings["head_lr_factor"] = 1.0  # all of it learns at one rate; a run says so
     groups = parameter_groups(model, **{name: settings.pop(name) for name in _OF_GROUPS})
     own = {name: value for name, value in settings.items() if name not in {"schedule", *_of_schedules()}}
     return OPTIMISERS[section.name](groups, **own)
@@ -185,12 +187,23 @@ def build_selection(
     return None
 
 
+_DEVICES = ("cpu", "cuda")
+"""Others lack what evaluation and contrast need: mps has no 64-bit floats."""
+
+
 def choose_device(name: str, *, setting: str = "train.device") -> torch.device:
     """By its name; `setting` is where a person gave it."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
+    except (RuntimeError, TypeError, ValueError):
+        device = None
+    if device is None or device.type not in _DEVICES:
+        raise UserError(
+            f"{setting}: {name!r} cannot be used here; needs auto, cpu, cuda, or cuda:1 for the second GPU"
+        )
+    try:
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError) as error:
         raise UserError(f"{setting}: {name!r} cannot be used here: {str(error).splitlines()[0]}") from error

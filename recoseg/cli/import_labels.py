@@ -9,13 +9,13 @@ it is left out:
   cvat          CVAT for images 1.1
   label_studio  JSON or JSON-MIN
   voc           SegmentationClass/, as VOC, CVAT and labelme2voc write it
-  supervisely   a project with meta.json
   yolo          data.yaml, images/, labels/ with polygons
   masks         images/, and masks/CLASS/NAME.png or masks/NAME_CLASS.png
 
 Images are linked, never changed. One without an object stays unlabelled; points
-and lines become partial labels. The same command goes on where an earlier one
-stopped. The exit code is 1 when a file had to be left out.
+and lines become partial labels. An object that cannot be read is void. The same
+command resumes where an earlier one stopped. The exit code is 1 when a file had
+to be left out, and with --strict when an object could not be drawn.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from recoseg.cli.arguments import add_workers, require_workers
 from recoseg.errors import UserError
-from recoseg.text import how_many, percent_of_pixels, printable
+from recoseg.text import how_many, percent_of_pixels, printable, shortened
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from recoseg.exchange.annotation import LabelSource
     from recoseg.exchange.importing import Imported
 
-SAVES_MEMORY = "fewer processes need less: --workers 1; the same command goes on"
-
+SAVES_MEMORY = "close other programs or lower --workers, then run the same command again: it resumes"
 
 EXAMPLES = (
     "recoseg import coco downloads/coco my_images --images photos",
@@ -72,11 +71,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--thickness", type=int, default=3, metavar="N", help="of points and lines, in pixels (default 3)"
     )
+    parser.add_argument(
+        "--strict", action="store_true", help="exit with 1 if an object could not be drawn and is void"
+    )
     add_workers(parser, "processes that draw")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Imports; 1 if any file had to be left out."""
+    """Imports; 1 if any file had to be left out, or with --strict if any object is void."""
     from recoseg.cli.data_tables import show_problems
     from recoseg.cli.terminal import new_console, progress_of
     from recoseg.exchange.importing import ImportRules, import_labels
@@ -112,7 +114,10 @@ def run(arguments: argparse.Namespace) -> int:
     _show(imported, destination, rules.overlap, console)
     if imported.problems:
         show_problems(imported.problems, console)
-    return 1 if imported.problems else 0
+    is_refused = arguments.strict and imported.num_voided > 0
+    if is_refused:
+        console.print(f"--strict: {how_many(imported.num_voided, 'object')} could not be drawn", style="red")
+    return 1 if imported.problems or is_refused else 0
 
 
 def _parse_words(words: list[str]) -> tuple[str | None, Path, Path]:
@@ -132,12 +137,14 @@ def _read(
 ) -> LabelSource:
     """What the tool says, after a line that tells which it is."""
     from recoseg.exchange import FORMATS
-    from recoseg.exchange.detection import told_format
+    from recoseg.exchange.detection import detect_format
     from recoseg.exchange.importing import UNPACKED, require_ours
-    from recoseg.exchange.unpacking import unpacked
+    from recoseg.exchange.intake import unpack
     from recoseg.files import real
     from recoseg.text import lookup
 
+    if name == "supervisely":
+        raise UserError("supervisely: export the project as COCO there, then give FORMAT coco")
     if name is not None:
         lookup(FORMATS, name, what="format")
     for folder in (place, photos):
@@ -146,8 +153,8 @@ def _read(
                 f"{destination} lies in {folder}, which is only read; give another folder to write to"
             )
     require_ours(destination)
-    source = unpacked(place, destination / UNPACKED) if place.suffix.lower() == ".zip" else place
-    name = name or told_format(source)
+    source = unpack(place, destination / UNPACKED) if place.suffix.lower() == ".zip" else place
+    name = name or detect_format(source)
     chosen = FORMATS[name]
     if photos is not None and chosen.has_photos:
         raise UserError(f"{name} has its images beside the labels: leave --images out, and put them there")
@@ -163,7 +170,7 @@ def _show(imported: Imported, destination: Path, overlap: str, console: Console)
     _show_classes(imported, console)
     console.print(f"{OVERLAPS[overlap]}; pixels without an object are {imported.rest}", soft_wrap=True)
     for text, note in imported.notes.items():
-        example = f" (such as {note.example})" if note.example else ""
+        example = f" (such as {shortened(note.example)})" if note.example else ""
         console.print(printable(f"{note.count:>6,} {text}{example}"), style="yellow", soft_wrap=True)
     kept = f", {imported.num_kept:,} of them before" if imported.num_kept else ""
     images = f"{how_many(imported.num_images, 'image')}, {imported.num_labelled:,} with labels{kept}"

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 KEEPS_MEMORY = True
 EXAMPLES = ("recoseg init my_images", "recoseg init my_images --minutes 30 --yes")
-_ITERATIONS = 1500
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,36 +37,41 @@ def run(arguments: argparse.Namespace) -> int:
     from recoseg.cli.terminal import new_console, progress_of
     from recoseg.files import write_whole
     from recoseg.runs.start import FOLDER_CONFIG
-    from recoseg.runs.suggestion import LARGE, MachineFacts, look_at, seconds_of, suggested_yaml, told
+    from recoseg.runs.suggestion import (
+        LARGE,
+        MachineFacts,
+        StepTimes,
+        look_at,
+        schedule,
+        suggested_yaml,
+        time_steps,
+        told,
+    )
     from recoseg.text import printable
 
     if arguments.minutes is not None and not 0 < arguments.minutes < 1e5:
         raise UserError(f"--minutes {arguments.minutes:g}: needs a number above 0")
     root, console = Path(arguments.data), new_console()
+    machine = MachineFacts.here()  # first: what follows keeps it busy
+    target = root / FOLDER_CONFIG
+    if target.exists() and not arguments.yes and not _agreed(target):
+        console.print("nothing is written")
+        return 1
     dataset = open_dataset("folder", arguments.data)
     with progress_of(new_console(stderr=True), doing="reading labels") as progress:
         facts = look_at(dataset, root.absolute(), progress=progress)
-    machine = MachineFacts.here()
     for line in told(facts, machine):
         console.print(printable(line), soft_wrap=True)
     _require_enough(facts)
     if facts.longest > LARGE:
         _tell_to_shrink(facts, root, console)
         return 0
-    target = root / FOLDER_CONFIG
-    if target.exists() and not arguments.yes and not _agreed(target):
-        console.print("nothing is written")
-        return 1
     console.print("timing a few steps ...")
-    iterations = _ITERATIONS
-    step, evaluation = seconds_of(suggested_yaml(facts, machine, iterations=iterations, minutes=0))
-    if arguments.minutes is not None:
-        iterations = max(50, round((60 * arguments.minutes - 2 * evaluation) / step))
-    minutes = (iterations * step + 2 * evaluation) / 60
-    write_whole(target, suggested_yaml(facts, machine, iterations=iterations, minutes=minutes))
-    console.print(
-        printable(f"config:  {target}, {iterations} iterations, about {max(1, round(minutes))} min")
-    )
+    times = time_steps(suggested_yaml(facts, machine, schedule(facts, StepTimes())))
+    found = schedule(facts, times, minutes=arguments.minutes)
+    write_whole(target, suggested_yaml(facts, machine, found))
+    length = f"{found.iterations} iterations, about {max(1, round(found.minutes))} min"
+    console.print(printable(f"config:  {target}, {length}"))
     console.print(printable(f"train:   recoseg train --data {shlex.quote(str(root))}"), soft_wrap=True)
     return 0
 

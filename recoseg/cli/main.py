@@ -65,14 +65,14 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _HelpAction(argparse.Action):
-    """`--help`; of a command with settings also `--help SECTION` and `--help all`, which tell of these."""
+    """`--help`; of a command with settings also `--help SECTION`, `--help SECTION.NAME` and `--help all`."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, **others: Any) -> None:
         super().__init__(option_strings, dest, nargs="?", default=argparse.SUPPRESS, metavar="SECTION",
-                         help="show this, or the settings of a section, or all")  # fmt: skip
+                         help="show this, or the settings of a section, or one setting, or all")  # fmt: skip
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
-        from recoseg.config.help_text import SECTIONS, describe_settings
+        from recoseg.config.help_text import SECTIONS, describe_setting, describe_settings
 
         if values is None:
             parser.print_help()
@@ -80,6 +80,8 @@ class _HelpAction(argparse.Action):
             print(describe_settings())
         elif values in SECTIONS:
             print(describe_settings([values]))
+        elif "." in values:
+            print(describe_setting(values))
         else:
             known = did_you_mean(values, [*SECTIONS, "all"])
             raise UsageError(f"--help: unknown section {shortened(repr(values))}{known}")

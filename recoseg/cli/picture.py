@@ -93,7 +93,7 @@ def _draw_labels_of(arguments: argparse.Namespace, out: Path) -> None:
 
     One labelled training image of the run's split, with that much of each class labelled. Needs no weights.
     """
-    from recoseg.builders.data import build_dataset, class_counter
+    from recoseg.builders.data import build_data_of_run, class_counter
     from recoseg.cli.data_tables import draw_partial as draw_labels
     from recoseg.cli.terminal import new_console, progress_of
     from recoseg.config.load import load
@@ -103,7 +103,8 @@ def _draw_labels_of(arguments: argparse.Namespace, out: Path) -> None:
     if len(arguments.runs) > 1:
         raise UserError(f"labels are those of one run, and {len(arguments.runs)} are given")
     folder = RunFolder.open(Path(arguments.runs[0]))
-    dataset, split = build_dataset(load(folder.config).data), LabelSplit.load(folder.split)
+    dataset = build_data_of_run(load(folder.config).data, folder.path)
+    split = LabelSplit.load(folder.split)
     split.check_fits(dataset)
     with progress_of(new_console(stderr=True), doing="reading labels") as progress:
         draw_labels(out, dataset, split, class_counter(progress=progress), arguments.image)

@@ -100,9 +100,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="average over these sizes, such as 0.75 1 1.25",
     )
-    parser.add_argument(
-        "--device", default="auto", metavar="NAME", help="cpu, cuda, cuda:1, mps (default auto)"
-    )
+    parser.add_argument("--device", default="auto", metavar="NAME", help="cpu, cuda, cuda:1 (default auto)")
     add_trust_argument(parser)
     existing = parser.add_mutually_exclusive_group()
     existing.add_argument("--resume", action="store_true", help="leave out images whose results are in OUT")
@@ -234,6 +232,6 @@ def progress_of(console: Console, total: int) -> Iterator[Callable[[float], None
         nonlocal last
         if time.monotonic() - last >= SECONDS_BETWEEN_LINES:
             last = time.monotonic()
-            console.print(f"{done:.1f} of {counted(total)}, {speed(done, start)}")
+            console.print(f"{int(done)} of {counted(total)}, {speed(done, start)}")
 
     yield line

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from recoseg.errors import UserError
 from recoseg.text import printable
 
 if TYPE_CHECKING:
+    from recoseg.config import RunConfig
     from recoseg.runs.run_folder import RunFolder
 
 _HEADINGS = ("run", "state", "iterations", "mean IoU", "best", "loss", "left")
@@ -80,7 +82,8 @@ def status(folder: RunFolder) -> tuple[str, ...]:
     from recoseg.text import DASH, percent
     from recoseg.training.log import clock
 
-    total = load(folder.config).train.iterations
+    config = load(folder.config)
+    total = config.train.iterations
     losses, metrics = folder.read_losses(), folder.read_metrics()
     done = max((line["iteration"] for line in (*losses, *metrics)), default=0)
     in_use = folder.is_in_use()
@@ -94,16 +97,27 @@ def status(folder: RunFolder) -> tuple[str, ...]:
         percent(metrics[-1]["mean_iou"]) if metrics else DASH,
         f"{percent(best)} on {chosen[-1]['on']}" if best is not None else DASH,
         f"{losses[-1]['loss']:.3f}" if losses and losses[-1]["loss"] is not None else DASH,
-        clock(seconds_left(losses, total)) if in_use and len(losses) > 1 else DASH,
+        clock(seconds_left(losses, total, images_by(config))) if in_use and len(losses) > 1 else DASH,
     )
 
 
-def seconds_left(losses: list[dict[str, float]], total: int) -> float:
-    """From the pace of the last lines that one process wrote."""
+def images_by(config: RunConfig) -> Callable[[int], int]:
+    """So many iterations -> images of them: a supervised start has labelled ones alone."""
+    labelled, start = config.train.labelled_per_step, getattr(config.method, "supervised_start", None)
+    if start is None:
+        return lambda iteration: labelled * iteration
+    unlabelled = config.train.unlabelled_per_step or labelled
+    return lambda iteration: labelled * iteration + unlabelled * max(0, iteration - start)
+
+
+def seconds_left(
+    losses: list[dict[str, float]], total: int, images_by: Callable[[int], int] = lambda iteration: iteration
+) -> float:
+    """From the pace, in images, of the last lines that one process wrote."""
     last = first = losses[-1]
     for line in reversed(losses[-20:-1]):
         if line["seconds"] > first["seconds"]:  # its clock began anew: another process wrote what is before
             break
         first = line
-    steps = last["iteration"] - first["iteration"]
-    return (total - last["iteration"]) * (last["seconds"] - first["seconds"]) / max(steps, 1)
+    done, begun = images_by(int(last["iteration"])), images_by(int(first["iteration"]))
+    return (images_by(total) - done) * (last["seconds"] - first["seconds"]) / max(done - begun, 1)

@@ -19,7 +19,8 @@ the settings that most people need:
   --data FOLDER            your images, or the name of a dataset
   --split.labels N         use N of the labelled images
   --method NAME            {methods}
-  --contrast reco          regional contrast on top; --contrast none
+  --contrast reco          regional contrast on top; --contrast none drops it,
+                           and so does a --method other than the config's
   --train.iterations N     how long
   --train.labelled_per_step N, --augment.crop HxW
                            how many crops a step has, and how large they are
@@ -30,6 +31,7 @@ the settings that most people need:
 
 Any other setting of a config is --section.name VALUE too:
   recoseg train --help SECTION, one of {sections};
+  recoseg train --help SECTION.NAME, such as model.encoder;
   recoseg train --help all"""
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Collection, Iterator
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from recoseg.config.parse import members
+from recoseg.config.method_settings import FactoryMethod
+from recoseg.config.parse import members, setting_names
 from recoseg.config.settings import RunConfig
-from recoseg.text import listed
+from recoseg.errors import UsageError
+from recoseg.score_names import LAST_WEIGHTS
+from recoseg.text import DASH, listed, nearest_name, shortened
 
 SECTIONS = tuple(section.name for section in fields(RunConfig))
 
@@ -45,14 +48,46 @@ def _describe_section(kind: Any, path: str, width: int) -> Iterator[str]:
     for f in fields(kind):
         if f.name == "name" or members(hints[f.name]):
             continue
-        default = "required" if f.default is MISSING else f"default {show(f.default)}"
-        yield f"  --{path}.{f.name}"
-        indent = " " * 6
-        choices = get_args(hints[f.name]) if get_origin(hints[f.name]) is Literal else ()
-        untold = not all(str(choice) in f.metadata["help"] for choice in choices)
-        told = f"{f.metadata['help']}: {listed(choices, last='or')}" if untold else f.metadata["help"]
-        text = f"{told} ({default})"
-        yield from textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent)
+        yield from _describe_field(f, hints[f.name], path, width)
+
+
+def _describe_field(f: Field[Any], hint: Any, path: str, width: int) -> Iterator[str]:
+    default = "required" if f.default is MISSING else f"default {show(f.default)}"
+    yield f"  --{path}.{f.name}"
+    indent = " " * 6
+    choices = get_args(hint) if get_origin(hint) is Literal else ()
+    untold = not all(str(choice) in f.metadata["help"] for choice in choices)
+    told = f"{f.metadata['help']}: {listed(choices, last='or')}" if untold else f.metadata["help"]
+    text = f"{told} ({default})"
+    yield from textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent)
+
+
+def describe_setting(name: str, width: int = 80) -> str:
+    """One setting by its dotted name, once for each meaning that it has in the kinds of its section."""
+    found: dict[str, list[str]] = {}  # its lines -> the kinds that have it so
+    dotted = name.replace("-", "_")
+    for kind, path, f, hint in _all_fields(RunConfig, ""):
+        if f"{path}.{f.name}" == dotted:
+            found.setdefault("\n".join(_describe_field(f, hint, path, width)), []).append(kind)
+    if not found:
+        nearest = nearest_name(dotted, setting_names(RunConfig))
+        remedy = f"did you mean {nearest!r}?" if nearest else "--help all shows all of them"
+        raise UsageError(f"--help: unknown setting {shortened(repr(name))}; {remedy}")
+    parts = [f"{textwrap.fill(f'{listed(kinds)}:', width)}\n{lines}" for lines, kinds in found.items()]
+    return "\n\n".join(parts)
+
+
+def _all_fields(kind: Any, path: str, owner: str = "") -> Iterator[tuple[str, str, Field[Any], Any]]:
+    """(the kind of section, such as "model deeplab_v2"; its path; a field; its type) of all settings."""
+    hints = get_type_hints(kind)
+    for f in fields(kind):
+        below = f"{path}.{f.name}" if path else f.name
+        for name, option in members(hints[f.name]).items():
+            yield from _all_fields(option, below, f"{below} {name}")
+        if is_dataclass(hints[f.name]) and not members(hints[f.name]):
+            yield from _all_fields(hints[f.name], below, below)
+        elif path and f.name != "name" and not members(hints[f.name]):
+            yield owner, path, f, hints[f.name]
 
 
 def describe_model(section: Any) -> str:
@@ -68,6 +103,14 @@ def describe_method(config: RunConfig) -> str:
     own = getattr(config.method, "factory", config.method.name)
     name = own if mix == "none" else f"{own} with {mix}"
     return name if config.contrast is None else f"{name} + regional contrast"
+
+
+def describe_weights(config: RunConfig) -> str:
+    """The weights that a run is scored with: those of the last step, or their moving average (EMA)."""
+    if isinstance(config.method, FactoryMethod):
+        return DASH  # its own code decides
+    decay = getattr(config.method, "decay", getattr(config.method, "average", None))
+    return LAST_WEIGHTS if decay is None else f"EMA {decay:.4g}"
 
 
 def show(value: object) -> str:

@@ -15,7 +15,7 @@ from recoseg.config.contrast_settings import ContrastSettings
 from recoseg.config.parse import NONE_WORDS, is_nothing, members, parse, section_mapping
 from recoseg.config.settings import RunConfig, filled
 from recoseg.errors import UsageError, UserError
-from recoseg.files import regular
+from recoseg.files import as_path, regular
 from recoseg.text import did_you_mean, shortened
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -31,6 +31,8 @@ def load(path: str | Path | None = None, overrides: Sequence[str] = ()) -> RunCo
     """The config of a run: defaults, then the YAML file, then overrides such as `--train.seed 3`."""
     values = read_yaml(find_config(path)) if path is not None else {}
     words = _read_overrides(overrides)
+    if "contrast" not in words and _renames(words.get("method"), _as_section("method", values.get("method"))):
+        values.pop("contrast", None)  # it was there for the file's method; a baseline has none unasked
     try:
         return from_plain(merge(values, words))
     except UserError as error:
@@ -104,7 +106,7 @@ def from_flat(values: Mapping[str, object]) -> RunConfig:
 
 def find_config(path: str | Path) -> Path:
     """A config by path, or a shipped one by name."""
-    candidates = [Path(path), *(folder / f"{path}.yaml" for folder in SHIPPED)]
+    candidates = [as_path(path, what="config"), *(folder / f"{path}.yaml" for folder in SHIPPED)]
     for candidate in candidates:
         if os.path.isfile(candidate):  # noqa: PTH113 (whatever was given)
             return candidate
@@ -138,7 +140,19 @@ def _read_overrides(words: Sequence[str]) -> dict[str, object]:
         left_out = {one for one in left_out if one != dotted and not one.startswith(f"{dotted}.")}
         left_out |= {dotted} if is_nothing(text) else set()
         values = merge(values, nested(keys, text))
-    return values
+    return {name: _with_kind(name, section) for name, section in values.items()}
+
+
+_CHOOSES = {"method": {"factory": "factory"}, "model": {"factory": "factory", "checkpoint": "transformers"}}
+"""Settings that one kind of a section alone has, and cannot do without -> that kind."""
+
+
+def _with_kind(name: str, section: object) -> object:
+    """A section with the kind that its settings choose: `--model.factory` needs no `--model factory`."""
+    if not isinstance(section, Mapping) or "name" in section:
+        return section
+    kinds = {kind for setting, kind in _CHOOSES.get(name, {}).items() if setting in section}
+    return {"name": kinds.pop(), **section} if len(kinds) == 1 else section
 
 
 def nested(keys: Sequence[str], value: object) -> dict[str, object]:
@@ -165,13 +179,19 @@ def merge(lower: Mapping[str, object], upper: Mapping[str, object], path: str = 
     for name, value in upper.items():
         below: Any = result.get(name)
         if isinstance(value, Mapping) and isinstance(below, Mapping):
-            renamed = "name" in value and value["name"] != below.get("name", value["name"])
-            result[name] = dict(value) if renamed else merge(below, value, f"{path}{name}.")
+            result[name] = dict(value) if _renames(value, below) else merge(below, value, f"{path}{name}.")
         elif isinstance(value, Mapping) and not is_nothing(below):
             raise UserError(f"{path}{name}: expected settings as 'key: value', got {shortened(repr(below))}")
         else:
             result[name] = value
     return result
+
+
+def _renames(section: object, below: object) -> bool:
+    """Whether a section chooses another kind than the one that it is put over."""
+    if not isinstance(section, Mapping) or not isinstance(below, Mapping) or "name" not in section:
+        return False
+    return bool(section["name"] != below.get("name", section["name"]))
 
 
 _MOST_VALUES = 10_000

@@ -126,7 +126,7 @@ class TrainSettings:
         0.2, "share of the labelled images held back for best_on labelled", above=0, at_most=0.9
     )
     log_every: int = setting(10, "iterations between logged losses", at_least=1)
-    device: str = setting("auto", "cpu, cuda, cuda:1, mps; auto takes a GPU where there is one")
+    device: str = setting("auto", "cpu, cuda, cuda:1; auto takes a GPU where there is one")
     workers: int | None = setting(
         None,
         "processes that load images; 0 loads in the main one; none: 0 where all images fit into cache_gb",

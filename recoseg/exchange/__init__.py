@@ -8,16 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from recoseg.exchange import (
-    binary_masks,
-    coco,
-    cvat,
-    label_studio,
-    labelme,
-    supervisely,
-    voc_masks,
-    yolo,
-)
+from recoseg.exchange import binary_masks, coco, cvat, label_studio, labelme, voc_masks, yolo
 from recoseg.exchange.annotation import LabelSource
 
 
@@ -37,7 +28,6 @@ FORMATS = {
     "cvat": Format("CVAT", cvat.recognises, cvat.read),
     "label_studio": Format("Label Studio", label_studio.recognises, label_studio.read),
     "voc": Format("Pascal VOC masks", voc_masks.recognises, voc_masks.read),
-    "supervisely": Format("Supervisely", supervisely.recognises, supervisely.read),
     "yolo": Format("YOLO", yolo.recognises, yolo.read, has_photos=True),
     "masks": Format("binary masks", binary_masks.recognises, binary_masks.read, has_photos=True),
 }

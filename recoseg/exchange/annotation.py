@@ -1,6 +1,6 @@
-"""The nouns: what a labelling tool says of an image, whatever the tool.
+"""The nouns: the labels that a tool has for an image, whatever the tool.
 
-A reader of a format makes these and nothing else; `drawing` makes label images of them. Shapes keep what the
+A reader of a format makes these and nothing else; `drawing` makes label images of them. Forms keep what the
 tool wrote, packed as it was, until they are drawn: so they are small, and travel to other processes.
 """
 
@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import base64
 import io
-import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,26 +19,25 @@ from PIL import Image
 
 from recoseg.colours import Colour
 from recoseg.data.image_files import read_label_pixels
-from recoseg.exchange.rasterise import Patch, Ring, fill, joined, stroke
+from recoseg.exchange.rasterise import Patch, Ring, fill, joined, limits_of, stroke
 from recoseg.exchange.run_lengths import mask_of, unpack_brush, unpack_counts
 
 BACKGROUND, VOID = "background", "void"
-_MOST_BYTES = 2**28  # that a packed bitmap may unpack to
+_MOST_POINTS = 20_000  # of lines: each is drawn by itself
 
 
 @dataclass(frozen=True)
 class Polygons:
-    """One or more polygons, each an outer ring and its holes."""
+    """One or more rings, each a polygon; the object is all of them."""
 
-    parts: tuple[tuple[Ring, ...], ...]
+    rings: tuple[Ring, ...]
 
     def patch(self, height: int, width: int, thickness: int) -> Patch:
-        return joined([fill(rings, height, width) for rings in self.parts])
+        patches = (fill([ring], height, width) for ring in self.rings)
+        return next(patches) if len(self.rings) == 1 else joined(patches, *self.limits(), height, width)
 
-    def limits(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The least and the greatest x, y."""
-        points = np.concatenate([ring for rings in self.parts for ring in rings])
-        return points.min(0), points.max(0)
+    def limits(self) -> tuple[Ring, Ring]:
+        return limits_of(self.rings)
 
 
 @dataclass(frozen=True)
@@ -48,12 +46,17 @@ class Strokes:
 
     lines: tuple[Ring, ...]
 
-    def patch(self, height: int, width: int, thickness: int) -> Patch:
-        return joined([stroke(line, thickness, height, width) for line in self.lines])
+    def __post_init__(self) -> None:
+        if sum(map(len, self.lines)) > _MOST_POINTS:
+            raise ValueError(f"lines of more than {_MOST_POINTS} points")
 
-    def limits(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        points = np.concatenate(self.lines)
-        return points.min(0), points.max(0)
+    def patch(self, height: int, width: int, thickness: int) -> Patch:
+        low, high = self.limits()
+        patches = (patch for line in self.lines for patch in stroke(line, thickness, height, width))
+        return joined(patches, low - thickness, high + thickness, height, width)
+
+    def limits(self) -> tuple[Ring, Ring]:
+        return limits_of(self.lines)
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ class RunLengths:
     left: int = 0
 
     def patch(self, height: int, width: int, thickness: int) -> Patch:
+        _require_inside(self.height, self.width, height, width)
         if self.by_column and (self.height, self.width) != (height, width):
             raise ValueError("a mask of another size than its image")
         counts = unpack_counts(self.counts) if isinstance(self.counts, str) else self.counts
@@ -93,22 +97,25 @@ class Brush:
 
 @dataclass(frozen=True)
 class Bitmap:
-    """A PNG in base64 at a place; `zipped` as Supervisely has it."""
+    """LabelMe's: a PNG in base64 at a place."""
 
     data: str
     top: int
     left: int
-    zipped: bool = False
 
     def patch(self, height: int, width: int, thickness: int) -> Patch:
-        content = base64.b64decode(self.data)
-        if self.zipped:
-            content = zlib.decompressobj().decompress(content, _MOST_BYTES)
-        with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
+        with Image.open(io.BytesIO(base64.b64decode(self.data)), formats=("PNG",)) as image:
+            _require_inside(image.height, image.width, height, width)
             alpha = image.getchannel("A") if image.mode in ("RGBA", "LA") else image.convert("L")
             # A palette's first colour, and black, lie outside.
             pixels = np.asarray(image if image.mode == "P" else alpha)
         return Patch(self.top, self.left, pixels > 0)
+
+
+def _require_inside(height: int, width: int, most_height: int, most_width: int) -> None:
+    """A few bytes may say that they are gigabytes."""
+    if not (0 < height <= most_height and 0 < width <= most_width):
+        raise ValueError("a mask larger than its image")
 
 
 @dataclass(frozen=True)
@@ -124,7 +131,13 @@ class MaskFile:
         return Patch(0, 0, grey > (brightest // 2 if brightest > 1 else 0))
 
 
-Form = Polygons | Strokes | RunLengths | Brush | Bitmap | MaskFile
+@dataclass(frozen=True)
+class Unknown:
+    """An object may be anywhere: what nothing else covers is void."""
+
+
+Drawable = Polygons | Strokes | RunLengths | Brush | Bitmap | MaskFile
+Form = Drawable | Unknown
 
 
 @dataclass(frozen=True)
@@ -134,7 +147,13 @@ class Shape:
     name: str
     form: Form
     crowd: bool = False
-    layer: int = 0  # by the rule "later", a higher one is on top
+    layer: int = 0  # by the rule "later", a higher one is on top, and of one layer the later
+    place: Polygons | None = None  # the box around it, for a form that cannot be drawn
+
+    @property
+    def is_void(self) -> bool:
+        """Whether it stands for an object that could not be read."""
+        return self.crowd and self.name == VOID
 
 
 @dataclass(frozen=True)
@@ -148,10 +167,10 @@ class LabelFile:
 
 @dataclass(frozen=True)
 class AnnotatedImage:
-    """What a tool says of one image, which it calls `file`.
+    """The labels that a tool has for one image, which it calls `file`.
 
     `size` is that of the image it was drawn on, (height, width), where the tool tells; with `relative` the
-    coordinates are shares of it. `notes` counts what the reader had to leave out, and why.
+    coordinates are shares of it. `notes` counts what the reader could not use, and why.
     """
 
     file: str
@@ -162,6 +181,11 @@ class AnnotatedImage:
     subset: str = ""
     listed: bool = True  # the tool knows the image, whether or not anything is drawn in it
     notes: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def has_objects(self) -> bool:
+        """Whether any was read."""
+        return self.labels is not None or any(not shape.is_void for shape in self.shapes)
 
 
 @dataclass(frozen=True)
@@ -180,23 +204,32 @@ class LabelSource:
     notes: Mapping[str, int] = field(default_factory=dict)
 
 
+def classes_in(
+    images: Sequence[AnnotatedImage], listed: Mapping[str, Colour | None] | None = None
+) -> dict[str, Colour | None]:
+    """Classes that the tool lists, then those of all other objects, sorted."""
+    names = {shape.name for image in images for shape in image.shapes if not shape.is_void}
+    return {**(listed or {}), **dict.fromkeys(sorted(names - (listed or {}).keys()))}
+
+
 def merged(images: Sequence[AnnotatedImage]) -> list[AnnotatedImage]:
-    """Each image once: what several files say of it, one after the other."""
-    found: dict[str, AnnotatedImage] = {}
+    """Each image once, with the labels of all entries of that name, one after the other."""
+    found: dict[str, list[AnnotatedImage]] = {}
     for image in images:
-        before = found.get(image.file)
-        found[image.file] = image if before is None else _both(before, image)
-    return list(found.values())
+        found.setdefault(image.file, []).append(image)
+    return [entries[0] if len(entries) == 1 else _one_of(entries) for entries in found.values()]
 
 
-def _both(one: AnnotatedImage, other: AnnotatedImage) -> AnnotatedImage:
-    return AnnotatedImage(
-        one.file,
-        one.size or other.size,
-        one.shapes + other.shapes,
-        one.labels or other.labels,
-        one.relative,
-        one.subset or other.subset,
-        one.listed or other.listed,
-        Counter(one.notes) + Counter(other.notes),
+def _one_of(entries: Sequence[AnnotatedImage]) -> AnnotatedImage:
+    notes: Counter[str] = Counter()
+    for entry in entries:
+        notes.update(entry.notes)
+    return replace(
+        entries[0],
+        size=next((entry.size for entry in entries if entry.size), None),
+        shapes=tuple(shape for entry in entries for shape in entry.shapes),
+        labels=next((entry.labels for entry in entries if entry.labels), None),
+        subset=next((entry.subset for entry in entries if entry.subset), ""),
+        listed=any(entry.listed for entry in entries),
+        notes=notes,
     )

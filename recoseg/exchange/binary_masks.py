@@ -12,7 +12,7 @@ from pathlib import Path
 
 from recoseg.data.folder.listing import walk_folder
 from recoseg.errors import UserError
-from recoseg.exchange.annotation import AnnotatedImage, LabelSource, MaskFile, Shape
+from recoseg.exchange.annotation import AnnotatedImage, LabelSource, MaskFile, Shape, classes_in
 
 _FOREGROUND = "foreground"
 _BETWEEN = "_-. "
@@ -44,8 +44,7 @@ def read(source: Path) -> LabelSource:
         )
         for key, path in by_key.items()
     ]
-    names = sorted({shape.name for image in images for shape in image.shapes})
-    return LabelSource(source, dict.fromkeys(names), images, masks=[source / "masks"], notes=notes)
+    return LabelSource(source, classes_in(images), images, masks=[source / "masks"], notes=notes)
 
 
 def _key(path: Path, folder: Path) -> str:

@@ -1,39 +1,24 @@
-"""COCO: polygons, run lengths and keypoints of instances; panoptic segments."""
+"""COCO: files of instances and of panoptic segments."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from recoseg.colours import Colour
 from recoseg.errors import UserError
-from recoseg.exchange.annotation import (
-    BACKGROUND,
-    VOID,
-    AnnotatedImage,
-    Form,
-    LabelFile,
-    LabelSource,
-    RunLengths,
-    Shape,
-    Strokes,
-    merged,
-)
-from recoseg.exchange.reading import (
-    NOT_UNDERSTOOD,
-    ONLY_BOXES,
-    WRONG,
+from recoseg.exchange.annotation import BACKGROUND, VOID, AnnotatedImage, LabelFile, LabelSource, merged
+from recoseg.exchange.coco_objects import Annotation, box_of, read_shape, size_of_masks
+from recoseg.exchange.intake import any_file, files_with, is_json_with, read_json
+from recoseg.exchange.parsing import (
+    NO_CLASS,
     as_written_by,
-    files_with,
-    first_with,
-    is_json_of,
-    polygons_of,
-    read_json,
-    ring_of,
+    colour_of,
+    file_of,
+    name_of,
+    read_objects,
     size_of,
     subset_in,
     whole_number,
@@ -42,15 +27,13 @@ from recoseg.exchange.reading import (
 REST_MARK = "recoseg_rest"
 """In the file's `info`: what pixels without an object are, where recoseg wrote it."""
 
-_SEEN = 2  # of a keypoint: 1 is hidden by something, 0 was not labelled
-
 
 def recognises(source: Path) -> bool:
-    return any(_is_coco(path) for path in first_with(".json", source))
+    return any_file(".json", source, _is_coco)
 
 
 def _is_coco(path: Path) -> bool:
-    return is_json_of(path, "images", "annotations", "categories")
+    return is_json_with(path, "images", "annotations", "categories")
 
 
 def read(source: Path) -> LabelSource:
@@ -69,12 +52,10 @@ def read(source: Path) -> LabelSource:
             is_panoptic = any("segments_info" in one for one in content["annotations"][:1])
             kinds.add(is_panoptic)
             info = content.get("info")
-            rests.add(info.get(REST_MARK, BACKGROUND) if isinstance(info, dict) else BACKGROUND)
-            if is_panoptic:
-                masks.append(path.with_suffix(""))
-                images += _panoptic_images(path, content, names, notes)
-            else:
-                images += _instance_images(path, content, names, notes)
+            rests.add(info.get(REST_MARK) if isinstance(info, dict) else None)
+            masks += [path.with_suffix("")] if is_panoptic else []
+            read_image = _panoptic_image if is_panoptic else _instance_image
+            images += [read_image(path, *one, names) for one in _by_image(content, notes)]
     if len(kinds) > 1:
         raise UserError(f"{source} holds both panoptic and instance files: give the one that you mean")
     home = source if source.is_dir() else source.parent
@@ -87,30 +68,26 @@ def _category_names(
 ) -> dict[int, str]:
     """id -> name, and the classes by id, whatever gaps there are; categories of one name are one class."""
     names: dict[int, str] = {}
+    colours: dict[str, Colour | None] = {}
     for category in sorted(categories, key=lambda one: one["id"]):
-        name = str(category["name"]).strip()
-        if name in names.values():
+        name = name_of(category["name"])
+        if name in colours:
             notes[f"categories that are called {name!r} again: the same class"] += 1
         names[whole_number(category["id"])] = name
-        colour = category.get("color")
-        known = tuple(colour) if isinstance(colour, list) and len(colour) == 3 else None
-        classes[name] = classes.get(name) or known
+        colours[name] = colours.get(name) or colour_of(category.get("color"))
+    for name, colour in colours.items():
+        classes[name] = classes.get(name) or colour
     return names
 
 
-def _listed(path: Path, content: Mapping[str, Any]) -> dict[Any, dict[str, Any]]:
+def _by_image(
+    content: Mapping[str, Any], notes: Counter[str]
+) -> Iterator[tuple[Mapping[str, Any], list[Annotation]]]:
+    """Every listed image with its annotations."""
     images = {image["id"]: image for image in content["images"]}
     if len(images) < len(content["images"]):
         raise ValueError("two images of one id")
-    return images
-
-
-def _by_image(
-    path: Path, content: Mapping[str, Any], notes: Counter[str]
-) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
-    """Every listed image with its annotations."""
-    images = _listed(path, content)
-    found: dict[Any, list[dict[str, Any]]] = {number: [] for number in images}
+    found: dict[Any, list[Annotation]] = {number: [] for number in images}
     for annotation in content["annotations"]:
         if annotation["image_id"] in found:
             found[annotation["image_id"]].append(annotation)
@@ -119,81 +96,33 @@ def _by_image(
     yield from ((images[number], objects) for number, objects in found.items())
 
 
-def _instance_images(
-    path: Path, content: Mapping[str, Any], names: Mapping[int, str], notes: Counter[str]
-) -> Iterator[AnnotatedImage]:
-    for image, objects in _by_image(path, content, notes):
-        own: Counter[str] = Counter()
-        size = size_of(image.get("height"), image.get("width")) or _size_of_masks(objects)
-        shapes = tuple(shape for one in objects for shape in _shape(one, size, names, own))
-        yield AnnotatedImage(str(image["file_name"]), size, shapes, subset=_subset(path), notes=own)
-
-
-def _size_of_masks(objects: Sequence[Mapping[str, Any]]) -> tuple[int, int] | None:
-    """What an image is drawn on that is listed without its size: run lengths tell."""
-    masks = [one["segmentation"] for one in objects if isinstance(one.get("segmentation"), dict)]
-    return next((size_of(*mask["size"]) for mask in masks), None)
-
-
 def _subset(path: Path) -> str:
     """Of instances_val2017.json, or of valid/_annotations.coco.json."""
     return subset_in(path.stem) or subset_in(path.parent.name)
 
 
-def _shape(
-    annotation: Mapping[str, Any], size: tuple[int, int] | None, names: Mapping[int, str], notes: Counter[str]
-) -> Iterator[Shape]:
-    """The object, or none, after a note."""
-    try:
-        if "category_id" not in annotation:
-            notes["annotations without a category, such as captions: left out"] += 1
-            return
-        name = names.get(annotation["category_id"])
-        if name is None:
-            notes["objects of a category that the file does not list: left out"] += 1
-            return
-        form = _form(annotation, size, notes)
-        if form is not None:
-            yield Shape(name, form, crowd=bool(annotation.get("iscrowd")))
-    except WRONG:
-        notes[NOT_UNDERSTOOD] += 1
+def _instance_image(
+    path: Path, image: Mapping[str, Any], objects: list[Annotation], names: Mapping[int, str]
+) -> AnnotatedImage:
+    size = size_of(image.get("height"), image.get("width")) or size_of_masks(objects)
+    notes: Counter[str] = Counter()
+    shapes = read_objects(objects, lambda one, own: read_shape(one, size, names, own), notes, box_of=box_of)
+    return AnnotatedImage(file_of(image["file_name"]), size, shapes, subset=_subset(path), notes=notes)
 
 
-def _form(annotation: Mapping[str, Any], size: tuple[int, int] | None, notes: Counter[str]) -> Form | None:
-    segmentation = annotation.get("segmentation")
-    if isinstance(segmentation, dict):
-        height, width = (whole_number(side) for side in segmentation["size"])
-        if size is not None and size != (height, width):
-            notes["masks of another size than the file gives for their image: left out"] += 1
-            return None
-        counts = segmentation["counts"]
-        packed = counts if isinstance(counts, str) else np.asarray(counts, dtype=np.int64)
-        return RunLengths(packed, height, width, by_column=True)
-    if segmentation:
-        return polygons_of([[ring_of(polygon)] for polygon in segmentation], notes)
-    points = np.asarray(annotation.get("keypoints") or (), dtype=np.float64).reshape(-1, 3)
-    seen = points[points[:, 2] == _SEEN, :2]
-    if len(seen):
-        return Strokes(tuple(ring_of(point) for point in seen))
-    notes[ONLY_BOXES] += 1
-    return None
-
-
-def _panoptic_images(
-    path: Path, content: Mapping[str, Any], names: Mapping[int, str], notes: Counter[str]
-) -> Iterator[AnnotatedImage]:
+def _panoptic_image(
+    path: Path, image: Mapping[str, Any], objects: list[Annotation], names: Mapping[int, str]
+) -> AnnotatedImage:
     """Segments lie in a PNG, whose colours are their ids; 0 is void. A crowd has its class here."""
-    folder = path.with_suffix("")
-    for image, objects in _by_image(path, content, notes):
-        size = size_of(image.get("height"), image.get("width"))
-        labels, own = None, Counter[str]()
-        for annotation in objects[:1]:
-            classes: dict[Colour, str] = {(0, 0, 0): VOID}
-            for segment in annotation["segments_info"]:
-                name = names.get(segment["category_id"])
-                if name is None:
-                    own["segments of a category that the file does not list: void"] += 1
-                number = whole_number(segment["id"])
-                classes[number & 255, number >> 8 & 255, number >> 16 & 255] = name or VOID
-            labels = LabelFile(folder / annotation["file_name"], by_colour=classes)
-        yield AnnotatedImage(str(image["file_name"]), size, labels=labels, subset=_subset(path), notes=own)
+    size = size_of(image.get("height"), image.get("width"))
+    labels, notes = None, Counter[str]()
+    for annotation in objects[:1]:
+        classes: dict[Colour, str] = {(0, 0, 0): VOID}
+        for segment in annotation["segments_info"]:
+            name = names.get(segment["category_id"])
+            notes[NO_CLASS] += name is None
+            number = whole_number(segment["id"])
+            classes[number & 255, number >> 8 & 255, number >> 16 & 255] = name or VOID
+        labels = LabelFile(path.with_suffix("") / file_of(annotation["file_name"]), by_colour=classes)
+    file = file_of(image["file_name"])
+    return AnnotatedImage(file, size, labels=labels, subset=_subset(path), notes=+notes)

@@ -3,44 +3,46 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
-
-import numpy as np
 
 from recoseg.colours import Colour
 from recoseg.data.problem import FileError
 from recoseg.errors import UserError
 from recoseg.exchange.annotation import (
     AnnotatedImage,
-    Form,
+    Drawable,
     LabelSource,
     Polygons,
     RunLengths,
     Shape,
     Strokes,
+    classes_in,
     merged,
 )
-from recoseg.exchange.rasterise import Ring, box, ellipse, turned
-from recoseg.exchange.reading import (
-    NOT_UNDERSTOOD,
-    WRONG,
+from recoseg.exchange.intake import any_file, files_with, read_xml
+from recoseg.exchange.parsing import (
+    UnknownTypeError,
     as_written_by,
-    colour_of_text,
-    files_with,
-    first_with,
+    box_polygon,
+    colour_of,
+    file_of,
+    name_of,
+    number_of,
     polygons_of,
+    read_objects,
     ring_of,
     size_of,
     subset_in,
+    whole_number,
 )
+from recoseg.exchange.rasterise import Ring, box, ellipse, turned
+from recoseg.exchange.run_lengths import counts_from
 from recoseg.files import regular
 
 
 def recognises(source: Path) -> bool:
-    return any(_is_cvat(path) for path in first_with(".xml", source))
+    return any_file(".xml", source, _is_cvat)
 
 
 def _is_cvat(path: Path) -> bool:
@@ -61,49 +63,62 @@ def read(source: Path) -> LabelSource:
     classes: dict[str, Colour | None] = {}
     images: list[AnnotatedImage] = []
     for path in files:
-        content = _parsed(path)
+        content = read_xml(path)
         if content.find("track") is not None and content.find("image") is None:
             raise FileError(path, "this is CVAT for video", "export the task as CVAT for images 1.1")
         with as_written_by("CVAT", path):
             for label in content.iterfind("meta//labels/label"):
                 if label.findtext("parent"):  # a joint of a skeleton
                     continue
-                name = (label.findtext("name") or "").strip()
-                classes[name] = classes.get(name) or colour_of_text(label.findtext("color"))
+                name = name_of(label.findtext("name") or "")
+                classes[name] = classes.get(name) or colour_of(label.findtext("color"))
             images += [_image(image) for image in content.iterfind("image")]
-    for image in images:
-        classes |= {shape.name: None for shape in image.shapes if shape.name not in classes}
     home = source if source.is_dir() else source.parent
-    return LabelSource(home, classes, merged(images))
-
-
-def _parsed(path: Path) -> Element:
-    try:
-        return ElementTree.fromstring(regular(path).read_bytes())
-    except ElementTree.ParseError as error:
-        raise FileError(path, f"not XML, or cut short ({error})", "export it again from CVAT") from None
+    return LabelSource(home, classes_in(images, classes), merged(images))
 
 
 def _image(image: Element) -> AnnotatedImage:
-    """Polygons know no holes; what lies in front has the higher z_order."""
     notes: Counter[str] = Counter()
-    shapes = []
-    for element in image:
-        read_form = _FORMS.get(element.tag)
-        if read_form is None:
-            if element.tag not in ("tag", "attribute"):
-                notes[f"shapes of the type {element.tag!r}, which has no pixels: left out"] += 1
-            continue
-        try:
-            form = read_form(element, notes)
-            if form is not None:
-                layer = int(element.get("z_order") or 0)
-                shapes.append(Shape(element.attrib["label"].strip(), form, layer=layer))
-        except WRONG:
-            notes[NOT_UNDERSTOOD] += 1
+    objects = [element for element in image if element.tag not in ("tag", "attribute")]
+    shapes = read_objects(objects, _shape, notes, box_of=_mask_box)
     size = size_of(image.get("height"), image.get("width"))
     subset = subset_in(image.get("subset") or "")
-    return AnnotatedImage(image.attrib["name"], size, tuple(shapes), subset=subset, notes=notes)
+    return AnnotatedImage(file_of(image.attrib["name"]), size, shapes, subset=subset, notes=notes)
+
+
+def _shape(element: Element, notes: Counter[str]) -> Shape | None:
+    """What lies in front has the higher z_order."""
+    form = _form(element, notes)
+    layer = whole_number(element.get("z_order") or 0)
+    return None if form is None else Shape(name_of(element.attrib["label"]), form, layer=layer)
+
+
+def _form(element: Element, notes: Counter[str]) -> Drawable | None:
+    """Polygons have no holes; boxes and ellipses are turned around their centre."""
+    match element.tag:
+        case "polygon":
+            return polygons_of([_points(element)], notes)
+        case "polyline":
+            return Strokes((_points(element),))
+        case "points":
+            return Strokes(tuple(point[None] for point in _points(element)))
+        case "box":
+            left, top, right, bottom = _numbers(element, "xtl", "ytl", "xbr", "ybr")
+            centre = (left + right) / 2, (top + bottom) / 2
+            return Polygons((turned(box(left, top, right, bottom), _degrees(element), centre),))
+        case "ellipse":
+            x, y, across, down = _numbers(element, "cx", "cy", "rx", "ry")
+            return Polygons((ellipse(x, y, across, down, _degrees(element)),))
+        case "mask":  # row by row in the rectangle around it
+            counts = counts_from([int(count) for count in element.attrib["rle"].split(",")])
+            left, top, width, height = map(int, _numbers(element, "left", "top", "width", "height"))
+            return RunLengths(counts, height, width, by_column=False, top=top, left=left)
+    raise UnknownTypeError(element.tag)
+
+
+def _mask_box(element: Element) -> Polygons:
+    left, top, width, height = _numbers(element, "left", "top", "width", "height")
+    return box_polygon(left, top, left + width, top + height)
 
 
 def _points(element: Element) -> Ring:
@@ -112,50 +127,8 @@ def _points(element: Element) -> Ring:
 
 
 def _numbers(element: Element, *names: str) -> list[float]:
-    numbers = [float(element.attrib[name]) for name in names]
-    ring_of(numbers * 2)  # all finite
-    return numbers
+    return [number_of(element.attrib[name]) for name in names]
 
 
-def _polygon(element: Element, notes: Counter[str]) -> Form | None:
-    return polygons_of([[_points(element)]], notes)
-
-
-def _box(element: Element, notes: Counter[str]) -> Form | None:
-    """Turned around its centre."""
-    left, top, right, bottom = _numbers(element, "xtl", "ytl", "xbr", "ybr")
-    degrees = float(element.get("rotation") or 0)
-    return Polygons(
-        ((turned(box(left, top, right, bottom), degrees, ((left + right) / 2, (top + bottom) / 2)),),)
-    )
-
-
-def _ellipse(element: Element, notes: Counter[str]) -> Form | None:
-    degrees = float(element.get("rotation") or 0)
-    x, y, across, down = _numbers(element, "cx", "cy", "rx", "ry")
-    return Polygons(((ellipse(x, y, across, down, degrees),),))
-
-
-def _mask(element: Element, notes: Counter[str]) -> Form | None:
-    """Row by row in the rectangle around it."""
-    counts = np.array([int(count) for count in element.attrib["rle"].split(",")], dtype=np.int64)
-    left, top, width, height = (int(side) for side in _numbers(element, "left", "top", "width", "height"))
-    return RunLengths(counts, height, width, by_column=False, top=top, left=left)
-
-
-def _line(element: Element, notes: Counter[str]) -> Form | None:
-    return Strokes((_points(element),))
-
-
-def _dots(element: Element, notes: Counter[str]) -> Form | None:
-    return Strokes(tuple(point[None] for point in _points(element)))
-
-
-_FORMS: dict[str, Callable[[Element, Counter[str]], Form | None]] = {
-    "polygon": _polygon,
-    "mask": _mask,
-    "box": _box,
-    "ellipse": _ellipse,
-    "polyline": _line,
-    "points": _dots,
-}
+def _degrees(element: Element) -> float:
+    return number_of(element.get("rotation") or 0)

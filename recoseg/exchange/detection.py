@@ -22,7 +22,7 @@ _OURS = (
 )
 
 
-def told_format(source: Path) -> str:
+def detect_format(source: Path) -> str:
     """The one format that it is in; a `UserError` if that is none, or not one."""
     found = [name for name, format in FORMATS.items() if format.recognises(source)]
     if len(found) == 1:
@@ -32,8 +32,8 @@ def told_format(source: Path) -> str:
             f"{source} may be {listed(found, last='or')}: say which, as in recoseg import {found[0]} ..."
         )
     raise UserError(
-        f"{source} holds labels of no format that can be told; say which it is, one of {', '.join(FORMATS)}, "
-        "or see docs/own_data.md for how to export"
+        f"{source} holds labels of no known format; give FORMAT, one of {', '.join(FORMATS)}, or export "
+        "again as docs/own_data.md says (Supervisely: as COCO)"
     )
 
 

@@ -1,4 +1,4 @@
-"""Drawing what a tool says of an image as a label image, upright, one class a pixel."""
+"""Draws the labels that a tool has for an image as a label image, upright, one class a pixel."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from PIL import Image, UnidentifiedImageError
 from recoseg.data.image_files import stored_size
 from recoseg.data.label_codes import ByColour, ByValue, Labels
 from recoseg.data.problem import FileError
+from recoseg.errors import is_shortage
 from recoseg.exchange.annotation import (
     VOID,
     AnnotatedImage,
-    Form,
+    Drawable,
     LabelFile,
     MaskFile,
     Polygons,
-    Shape,
     Strokes,
+    Unknown,
 )
+from recoseg.exchange.parsing import UNREADABLE, WRONG
 from recoseg.exchange.rasterise import Patch, cut
-from recoseg.exchange.reading import NOT_UNDERSTOOD, WRONG
 from recoseg.types import IGNORE
 
 OVERLAPS = {
@@ -53,6 +54,7 @@ EXIF_RULE = (
     "images that EXIF turns: labels are of the upright image, or as stored if only that has their size"
 )
 _LATITUDE = 1.0  # pixels by which tools overshoot the border of an image
+_MOST_KEPT = 2**28  # bytes of masks; what is more is made again when its turn comes
 
 _NOT_DECODED = (
     *WRONG, OSError, SyntaxError, EOFError, struct.error, zlib.error, UnidentifiedImageError,
@@ -73,13 +75,14 @@ class Drawing:
     def __call__(self, image: AnnotatedImage, photo: Path, notes: Counter[str]) -> Labels:
         """(H, W) class indices, as large as the photo is upright; `notes` counts what went otherwise."""
         frame = _frame_of(image, photo, notes)
-        scale = np.array(frame.size[::-1], dtype=np.float64) if image.relative else None
         if image.labels is not None:
             canvas = self._decoded(image.labels).astype(np.int16)
         else:
             canvas = np.full(frame.size, _OPEN, dtype=np.int16)
-        self._paint(canvas, image, scale, notes)
-        canvas[canvas == _OPEN] = self._rest_of(image)
+        masks, is_known = self._masks(image, frame.size, notes)
+        for mask in sorted(masks, key=self._place):
+            self._paint(canvas, mask)
+        canvas[canvas == _OPEN] = self._rest_of(image) if is_known else IGNORE
         canvas[canvas == _CROWD] = IGNORE
         labels: Labels = canvas.astype(np.uint8)
         return frame.upright(labels)
@@ -92,70 +95,73 @@ class Drawing:
     def _decoded(self, file: LabelFile) -> Labels:
         """A file of labels in our numbers; a class that was not asked for is as if it were not drawn."""
         other = IGNORE if self.rest == VOID or self.background is None else self.background
+
+        def number_of(name: str) -> int:
+            return self.numbers.get(name, IGNORE if name == VOID else other)
+
         remedy = "correct the mask, or the list of its classes"
         if file.by_colour:
-            colours = {
-                colour: self.numbers.get(name, self._void_or(name, other))
-                for colour, name in file.by_colour.items()
-            }
+            colours = {colour: number_of(name) for colour, name in file.by_colour.items()}
             return ByColour(colours, remedy=remedy).decode(file.path)
-        values = {
-            value: self.numbers.get(name, self._void_or(name, other)) for value, name in file.by_value.items()
-        }
+        values = {value: number_of(name) for value, name in file.by_value.items()}
         return ByValue(values, remedy=remedy).decode(file.path)
 
-    def _void_or(self, name: str, other: int) -> int:
-        return IGNORE if name == VOID else other
-
-    def _paint(
-        self,
-        canvas: NDArray[np.int16],
-        image: AnnotatedImage,
-        scale: NDArray[np.float64] | None,
-        notes: Counter[str],
-    ) -> None:
-        """All shapes in their order."""
-        height, width = canvas.shape
-        painted: list[tuple[Shape, int, Patch]] = []
+    def _masks(
+        self, image: AnnotatedImage, size: tuple[int, int], notes: Counter[str]
+    ) -> tuple[list[_Mask], bool]:
+        """What all shapes cover, in their order, and whether it is known where each of them is."""
+        scale = np.array(size[::-1], dtype=np.float64) if image.relative else None
+        masks: list[_Mask] = []
+        is_known, room = True, _MOST_KEPT
         for shape in image.shapes:
-            number = self.numbers.get(shape.name)
+            number = IGNORE if shape.is_void else self.numbers.get(shape.name)
+            if isinstance(shape.form, Unknown):
+                is_known = False
+                continue
             if number is None:
                 notes["objects of classes that were not asked for: left out"] += 1
                 continue
-            patch = self._patch(
-                shape.form if scale is None else _scaled(shape.form, scale), height, width, notes
-            )
-            if patch is not None:
-                if shape.crowd:
-                    notes["crowd regions: void, beneath single objects"] += 1
-                painted.append((shape, _CROWD if shape.crowd else number, patch))
-        for _, number, patch in self._ordered(painted):
-            rows, columns = patch.mask.shape
-            view = canvas[patch.top : patch.top + rows, patch.left : patch.left + columns]
-            clash = patch.mask & (view >= 0) & (view != number) if self.overlap == "void" else None
-            np.copyto(view, number, where=patch.mask)
-            if clash is not None:
-                view[clash] = IGNORE
+            form: Drawable = shape.form if scale is None else _scaled(shape.form, scale)
+            is_crowd = shape.crowd
+            try:
+                patch = self._patch(form, size, Counter() if shape.is_void else notes)
+            except _NOT_DECODED as error:
+                if isinstance(error, FileError) or is_shortage(error):
+                    raise
+                notes[UNREADABLE] += 1
+                if shape.place is None:
+                    is_known = False
+                    continue
+                form, is_crowd = shape.place, True
+                patch = self._patch(form, size, Counter())
+            if patch is None:
+                continue
+            if shape.crowd and not shape.is_void:
+                notes["crowd regions: void, beneath single objects"] += 1
+            room -= patch.mask.nbytes
+            kept = patch if room >= 0 else None
+            masks.append(_Mask(_CROWD if is_crowd else number, form, shape.layer, patch.area, kept))
+        return masks, is_known
 
-    def _ordered(self, painted: list[tuple[Shape, int, Patch]]) -> list[tuple[Shape, int, Patch]]:
+    def _paint(self, canvas: NDArray[np.int16], mask: _Mask) -> None:
+        height, width = canvas.shape
+        patch = mask.patch or cut(mask.form.patch(height, width, self.thickness), height, width)
+        rows, columns = patch.mask.shape
+        view = canvas[patch.top : patch.top + rows, patch.left : patch.left + columns]
+        is_other = patch.mask & (view >= 0) & (view != mask.number) if self.overlap == "void" else None
+        np.copyto(view, mask.number, where=patch.mask)
+        if is_other is not None:
+            view[is_other] = IGNORE
+
+    def _place(self, mask: _Mask) -> tuple[int, int]:
         """Crowds beneath, then areas by the rule, then points and lines."""
+        kind = 0 if mask.number == _CROWD else 2 if isinstance(mask.form, Strokes) else 1
+        return kind, -mask.area if self.overlap == "smaller" else mask.layer
 
-        def place(one: tuple[Shape, int, Patch]) -> tuple[int, int]:
-            shape, _, patch = one
-            kind = 0 if shape.crowd else 2 if isinstance(shape.form, Strokes) else 1
-            return kind, -patch.area if self.overlap == "smaller" else shape.layer
-
-        return sorted(painted, key=place)
-
-    def _patch(self, form: Form, height: int, width: int, notes: Counter[str]) -> Patch | None:
+    def _patch(self, form: Drawable, size: tuple[int, int], notes: Counter[str]) -> Patch | None:
         """Its pixels in the image; None, after a note, if there are none."""
-        try:
-            patch = form.patch(height, width, self.thickness)
-        except FileError:
-            raise
-        except _NOT_DECODED:
-            notes[NOT_UNDERSTOOD] += 1
-            return None
+        height, width = size
+        patch = form.patch(height, width, self.thickness)
         inside = cut(patch, height, width)
         reaches_out, lies_out = _beyond(form, patch, height, width)
         if not inside.area:
@@ -167,7 +173,18 @@ class Drawing:
         return inside
 
 
-def _beyond(form: Form, patch: Patch, height: int, width: int) -> tuple[bool, bool]:
+@dataclass(frozen=True)
+class _Mask:
+    """Pixels of a shape that wait for their turn; where memory is short they are made again."""
+
+    number: int
+    form: Drawable
+    layer: int
+    area: int
+    patch: Patch | None
+
+
+def _beyond(form: Drawable, patch: Patch, height: int, width: int) -> tuple[bool, bool]:
     """Whether some of it, and whether all of it, lies outside of the image."""
     if isinstance(form, Polygons | Strokes):
         low, high = form.limits()
@@ -179,9 +196,9 @@ def _beyond(form: Form, patch: Patch, height: int, width: int) -> tuple[bool, bo
     return some, bool((high <= 0).any() or (low >= size).any())
 
 
-def _scaled(form: Form, scale: NDArray[np.float64]) -> Form:
+def _scaled(form: Drawable, scale: NDArray[np.float64]) -> Drawable:
     if isinstance(form, Polygons):
-        return Polygons(tuple(tuple(ring * scale for ring in rings) for rings in form.parts))
+        return Polygons(tuple(ring * scale for ring in form.rings))
     if isinstance(form, Strokes):
         return Strokes(tuple(line * scale for line in form.lines))
     return form

@@ -142,7 +142,7 @@ def _run_lengths(patch: Patch, height: int, width: int) -> dict[str, Any]:
         counts = np.append(counts, after)
     elif not ends_inside:
         counts[-1] += after
-    return {"size": [height, width], "counts": pack_counts(counts)}
+    return {"size": [height, width], "counts": pack_counts(counts, height, width)}
 
 
 # Label Studio: a brush a class

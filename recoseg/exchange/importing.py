@@ -24,11 +24,12 @@ from recoseg.exchange.annotation import BACKGROUND, AnnotatedImage, LabelSource,
 from recoseg.exchange.class_numbers import ClassNumbers, number_classes
 from recoseg.exchange.drawing import OVERLAPS, Drawing
 from recoseg.exchange.label_writer import Item, LabelWriter, Line
+from recoseg.exchange.parsing import VOIDED
 from recoseg.exchange.photo_finder import PhotoFinder
 from recoseg.files import real, remove_unfinished, write_whole
 from recoseg.predict.image_list import names_of
 from recoseg.records import Count, read_records, write_or_compare
-from recoseg.text import lookup
+from recoseg.text import lookup, shortened
 from recoseg.types import IGNORE, ClassInfo
 
 _RECORD, _LOG = "import.json", "imported.jsonl"
@@ -68,6 +69,11 @@ class Imported:
     notes: Mapping[str, Note]
     problems: tuple[Problem, ...]
     rest: str
+
+    @property
+    def num_voided(self) -> int:
+        """Objects that could not be drawn as they are."""
+        return sum(note.count for text, note in self.notes.items() if text.endswith(VOIDED))
 
 
 @dataclass
@@ -137,6 +143,8 @@ def _found_photos(
     source: LabelSource, folder: Path, notes: dict[str, Note], *, named_only: bool
 ) -> dict[str, tuple[Path, AnnotatedImage]]:
     """key -> the image and what is said of it, sorted; a key is its path in the folder that holds all."""
+    if not source.images:
+        raise UserError(f"{source.home} lists no images, so there is nothing to import")
     finder = PhotoFinder(folder, masks=source.masks)
     by_photo: dict[Path, list[AnnotatedImage]] = {}
     for image in source.images:
@@ -147,8 +155,8 @@ def _found_photos(
             by_photo.setdefault(photo, []).append(dataclasses.replace(image, file=str(photo)))
     if not by_photo:
         raise UserError(
-            f"none of the {len(source.images)} labelled images, such as {source.images[0].file}, is in "
-            f"{folder}; give the folder of the images with --images"
+            f"none of the {len(source.images)} labelled images, such as {shortened(source.images[0].file)}, "
+            f"is in {folder}; give the folder of the images with --images"
         )
     named = {photo: merged(images)[0] for photo, images in by_photo.items()}
     others = [] if named_only else [path for path in finder.photos if path not in named]
@@ -161,7 +169,7 @@ def _found_photos(
 def _has_labels(image: AnnotatedImage, rules: ImportRules) -> bool:
     """An image of which nothing is said is unlabelled, unless it is said to be empty."""
     is_empty = image.listed and not image.notes
-    return bool(image.shapes or image.labels or (rules.empty == BACKGROUND and is_empty))
+    return image.has_objects or (rules.empty == BACKGROUND and is_empty)
 
 
 def _is_whole(image: AnnotatedImage) -> bool:

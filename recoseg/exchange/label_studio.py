@@ -1,4 +1,4 @@
-"""Label Studio: JSON and JSON-MIN, with polygons, brushes, rectangles, ellipses and keypoints."""
+"""Label Studio: tasks of JSON and JSON-MIN, their images, and which of several annotations counts."""
 
 from __future__ import annotations
 
@@ -9,47 +9,24 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-import numpy as np
-
 from recoseg.errors import UserError
-from recoseg.exchange.annotation import (
-    AnnotatedImage,
-    Brush,
-    Form,
-    LabelSource,
-    Polygons,
-    Shape,
-    Strokes,
-    merged,
-)
-from recoseg.exchange.rasterise import Ring, box, ellipse, turned
-from recoseg.exchange.reading import (
-    NOT_UNDERSTOOD,
-    WRONG,
-    as_written_by,
-    files_with,
-    first_with,
-    outline_of,
-    point_of,
-    polygons_of,
-    read_json,
-    ring_of,
-    size_of,
-)
+from recoseg.exchange.annotation import AnnotatedImage, LabelSource, classes_in, merged
+from recoseg.exchange.intake import any_file, files_with, read_json, read_outline
+from recoseg.exchange.label_studio_regions import label_field, read_shape
+from recoseg.exchange.parsing import as_written_by, read_objects, size_of
 
-_LABELS = re.compile(r"[a-z]*labels")
 _UPLOADED = re.compile(r"[0-9a-f]{8}-(?=.)")
 """What Label Studio puts before the names of files that were uploaded."""
 
-_NO_IMAGE = "tasks without an image: left out"
+_ABOUT = ("original_width", "original_height", "image_rotation")
 
 
 def recognises(source: Path) -> bool:
-    return any(_is_label_studio(path) for path in first_with(".json", source))
+    return any_file(".json", source, _is_label_studio)
 
 
 def _is_label_studio(path: Path) -> bool:
-    content = outline_of(path)
+    content = read_outline(path)
     first = content[0] if isinstance(content, list) and content else None
     if not isinstance(first, dict):
         return False
@@ -68,26 +45,24 @@ def read(source: Path) -> LabelSource:
                 images += _images(read_json(path), notes)
     if not images:
         raise UserError(f"{source} holds no export of Label Studio: a JSON list of tasks with images")
-    names = sorted({shape.name for image in images for shape in image.shapes})
     home = source if source.is_dir() else source.parent
-    return LabelSource(home, dict.fromkeys(names), merged(images), notes=notes)
+    return LabelSource(home, classes_in(images), merged(images), notes=notes)
 
 
 def _images(tasks: Sequence[Mapping[str, Any]], notes: Counter[str]) -> Iterator[AnnotatedImage]:
     for task in tasks:
         name = _image_of(task.get("data", task))
         if name is None:
-            notes[_NO_IMAGE] += 1
+            notes["tasks without an image: left out"] += 1
             continue
         own: Counter[str] = Counter()
         results = _results(task, own) if "data" in task else _short_results(task)
-        sizes = [size_of(one.get("original_height"), one.get("original_width")) for one in results]
+        sizes = (size_of(one.get("original_height"), one.get("original_width")) for one in results)
         size = next(filter(None, sizes), None)
         if any(one.get("image_rotation") for one in results):
             own["images that were turned in the editor: unlabelled"] += 1
             results = []
-        shapes = tuple(shape for one in results for shape in _shapes(one, own))
-        yield AnnotatedImage(name, size, shapes, notes=own)
+        yield AnnotatedImage(name, size, read_objects(results, read_shape, own), notes=own)
 
 
 def _image_of(data: Mapping[str, Any]) -> str | None:
@@ -134,57 +109,5 @@ def _results(task: Mapping[str, Any], notes: Counter[str]) -> list[Mapping[str, 
 def _short_results(task: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """JSON-MIN has the values of a task in lists that are called as the tags of the labelling setup are."""
     values = [value for field in task.values() if isinstance(field, list) for value in field]
-    found = [value for value in values if isinstance(value, dict) and _label_field(value)]
+    found = [value for value in values if isinstance(value, dict) and label_field(value)]
     return [{"value": value, **{name: value.get(name) for name in _ABOUT}} for value in found]
-
-
-_ABOUT = ("original_width", "original_height", "image_rotation")
-
-
-def _label_field(value: Mapping[str, Any]) -> str | None:
-    """brushlabels, polygonlabels, labels, ..."""
-    return next((name for name in value if _LABELS.fullmatch(name)), None)
-
-
-def _shapes(result: Mapping[str, Any], notes: Counter[str]) -> Iterator[Shape]:
-    value = result["value"]
-    field = _label_field(value)
-    if field is None or not value[field]:
-        if result.get("type") not in ("choices", "textarea", "rating", "number"):
-            notes["regions without a label: left out"] += 1
-        return
-    try:
-        size = size_of(result.get("original_height"), result.get("original_width"))
-        if size is None:
-            raise ValueError("of no size")
-        form = _form(value, *size, notes)
-        if form is not None:
-            yield Shape(str(value[field][0]).strip(), form)
-    except WRONG:
-        notes[NOT_UNDERSTOOD] += 1
-
-
-def _form(value: Mapping[str, Any], height: int, width: int, notes: Counter[str]) -> Form | None:
-    """All lengths are percent: of the width across, of the height down."""
-    scale = np.array([width, height]) / 100
-    if value.get("format") == "rle" or "rle" in value:
-        return Brush(bytes(value["rle"]), height, width)
-    if "points" in value:
-        return polygons_of([[ring_of(value["points"]) * scale]], notes)
-    if "vertices" in value:
-        corners = ring_of([(one["x"], one["y"]) for one in value["vertices"]]) * scale
-        return polygons_of([[corners]], notes) if value.get("closed") else Strokes((corners,))
-    x, y = (ring_of((value["x"], value["y"])) * scale)[0]
-    degrees = float(value.get("rotation") or 0)
-    if "radiusX" in value:
-        across, down = (ring_of((value["radiusX"], value["radiusY"])) * scale)[0]
-        return Polygons(((ellipse(x, y, across, down, degrees),),))
-    if "keypointlabels" in value:
-        return point_of(x, y)
-    return Polygons(((_rectangle(x, y, value, scale, degrees),),))
-
-
-def _rectangle(x: float, y: float, value: Mapping[str, Any], scale: Ring, degrees: float) -> Ring:
-    """Turned around its upper left corner."""
-    across, down = (ring_of((value["width"], value["height"])) * scale)[0]
-    return turned(box(x, y, x + across, y + down), degrees, (x, y))

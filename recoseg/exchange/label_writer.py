@@ -59,6 +59,10 @@ class LabelWriter:
         except FileError as error:
             path.unlink(missing_ok=True)
             return error.problem
+        except MemoryError:
+            path.unlink(missing_ok=True)
+            what = "too large, with its labels, for the memory that is free"
+            return Problem(str(photo), what, "close other programs, or cut it into tiles")
         if pixels.keys() <= {str(IGNORE)}:  # of all that was drawn, nothing was left
             if pixels:
                 notes["images without a pixel of any class: unlabelled"] += 1

@@ -6,7 +6,7 @@ edges of pixels are exact, so that masks survive as polygons.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -30,47 +30,56 @@ class Patch(NamedTuple):
 
 
 EMPTY = Patch(0, 0, np.zeros((0, 0), dtype=np.bool_))
+_MOST_CROSSINGS = 2**23  # of edges and rows, for which memory is needed: some 500 MB
 
 
 def fill(rings: Sequence[Ring], height: int, width: int) -> Patch:
     """What lies inside of an odd number of rings: one that lies in another is a hole."""
     start = rings[0] if len(rings) == 1 else np.concatenate(rings)
     end = np.concatenate([part for ring in rings for part in (ring[1:], ring[:1])])
-    x, y = start.T
     # Edges cross the centre lines of rows first, ..., last - 1; of two that meet on such a line, one does.
-    rows = np.ceil(np.stack((y, end[:, 1])) - 0.5).clip(0, height).astype(np.int64)
-    first, last = rows.min(0), rows.max(0)
+    rows = np.ceil(np.stack((start[:, 1], end[:, 1])) - 0.5).clip(0, height).astype(np.int64)
+    crosses = rows[0] != rows[1]
+    first, last = rows[:, crosses].min(0), rows[:, crosses].max(0)
     counts = last - first
     total = int(counts.sum())
     if not total:
         return EMPTY
-    rise = end[:, 1] - y
-    slope = (end[:, 0] - x) / np.where(rise == 0, 1, rise)
+    if total > _MOST_CROSSINGS:
+        raise ValueError("a polygon of too many corners")
+    x, y = start[crosses].T
+    slope = (end[crosses, 0] - x) / (end[crosses, 1] - y)
     before = np.cumsum(counts) - counts
     row = np.arange(total) + np.repeat(first - before, counts)  # (crossings,)
     crossing = np.repeat(x - slope * (y - 0.5), counts) + np.repeat(slope, counts) * row
     column = np.ceil(crossing - 0.5).clip(0, width).astype(np.int64)  # the first pixel to the right of it
-    top, left, right = int(row.min()), int(column.min()), int(column.max())
-    if left == right:
-        return EMPTY
-    shape = (int(row.max()) + 1 - top, right + 1 - left)
-    crossings = np.bincount((row - top) * shape[1] + (column - left), minlength=shape[0] * shape[1])
-    odd = (crossings & 1).astype(np.bool_).reshape(shape)
-    return Patch(top, left, np.logical_xor.accumulate(odd, axis=1)[:, :-1])
+    top, left = int(row.min()), int(column.min())
+    shape = (int(row.max()) + 1 - top, int(column.max()) - left)
+    # Row by row, pixels change between outside and inside at each crossing: these are run lengths.
+    changes = np.sort((row - top) * shape[1] + (column - left))
+    return Patch(top, left, expanded(np.diff(changes, prepend=0, append=shape[0] * shape[1])).reshape(shape))
 
 
-def joined(patches: Sequence[Patch]) -> Patch:
-    """All of them as one."""
-    patches = [patch for patch in patches if patch.mask.size]
-    if len(patches) < 2:
-        return patches[0] if patches else EMPTY
-    top, left = min(patch.top for patch in patches), min(patch.left for patch in patches)
-    bottom = max(patch.top + patch.mask.shape[0] for patch in patches)
-    right = max(patch.left + patch.mask.shape[1] for patch in patches)
+def expanded(runs: NDArray[np.int64]) -> Mask:
+    """Run lengths, of pixels outside and inside by turns, as a flat mask."""
+    return np.repeat(np.arange(len(runs)) % 2 == 1, runs)
+
+
+def limits_of(rings: Sequence[Ring]) -> tuple[Ring, Ring]:
+    """The lowest and the highest x, y, (2,) each."""
+    points = np.concatenate(rings)
+    return points.min(0), points.max(0)
+
+
+def joined(patches: Iterable[Patch], low: Ring, high: Ring, height: int, width: int) -> Patch:
+    """All of them as one, which lies between the points `low` and `high`, in memory one after the other."""
+    left, top = np.floor(low).clip(0, (width, height)).astype(int).tolist()
+    right, bottom = np.ceil(high).clip(0, (width, height)).astype(int).tolist()
     whole = np.zeros((bottom - top, right - left), dtype=np.bool_)
-    for one in patches:
-        rows, columns = one.mask.shape
-        whole[one.top - top :, one.left - left :][:rows, :columns] |= one.mask
+    for patch in patches:
+        rows, columns = patch.mask.shape
+        if rows and columns:
+            whole[patch.top - top :, patch.left - left :][:rows, :columns] |= patch.mask
     return Patch(top, left, whole)
 
 
@@ -81,21 +90,19 @@ def cut(patch: Patch, height: int, width: int) -> Patch:
     return Patch(top, left, patch.mask[above:, before:][: max(height - top, 0), : max(width - left, 0)])
 
 
-def stroke(points: Ring, thickness: int, height: int, width: int) -> Patch:
+def stroke(points: Ring, thickness: int, height: int, width: int) -> Iterator[Patch]:
     """A line through points, or a single one: a square of `thickness` pixels at each, a band between them."""
     half = thickness / 2
     corners = half * np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)])
     centres = np.floor(points) + (0.5 if thickness % 2 else 0.0)  # the square around a pixel is whole pixels
-    parts = [fill([centre + corners], height, width) for centre in centres]
+    for centre in centres:
+        yield fill([centre + corners], height, width)
     for one, other in pairwise(points):
         along = other - one
         length = float(np.hypot(*along))
         if length:
             aside = half * np.array([-along[1], along[0]]) / length
-            parts.append(
-                fill([np.stack((one + aside, other + aside, other - aside, one - aside))], height, width)
-            )
-    return joined(parts)
+            yield fill([np.stack((one + aside, other + aside, other - aside, one - aside))], height, width)
 
 
 _CORNERS = 128  # of a polygon in place of an ellipse: it lacks less than 0.1 % of the radius

@@ -2,31 +2,46 @@
 
 Counts alternate between pixels outside and inside, beginning outside; what order the pixels come in (COCO:
 column by column, CVAT: row by row) is the caller's business. Label Studio packs the bytes of an RGBA image.
+
+pycocotools packs COCO's strings. It trusts those that it unpacks, so they are unpacked here: every count has
+to be known before a mask is made of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recoseg.exchange.rasterise import Mask, expanded
+
 Counts = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
-_MOST_CHUNKS = 12  # of five bits: no image has more pixels
-_OFFSET, _MORE, _SIGN = 48, 0x20, 0x10
+_OFFSET, _MORE, _SIGN, _BITS = 48, 0x20, 0x10, 5
+_MOST_LETTERS = 8  # of a count: 40 bits; no image has more pixels
 
 
-def mask_of(counts: Counts, num_pixels: int) -> NDArray[np.bool_]:
+def counts_from(values: Any) -> Counts:
+    """The counts of a list; a ValueError for anything else than whole numbers."""
+    counts = np.asarray(values)
+    if counts.ndim != 1 or counts.dtype.kind not in "iu":
+        raise ValueError("run lengths that are no list of whole numbers")
+    return counts.astype(np.int64)
+
+
+def mask_of(counts: Counts, num_pixels: int) -> Mask:
     """(num_pixels,) from alternating counts; a ValueError if they do not add up to it."""
-    if (counts < 0).any() or counts.sum() != num_pixels:
-        raise ValueError(f"run lengths of {counts.sum()} pixels for {num_pixels}")
-    inside = np.arange(len(counts)) % 2 == 1
-    return np.repeat(inside, counts)
+    # One by one first: a sum of large numbers could wrap around to the right one.
+    fits = len(counts) > 0 and counts.min() >= 0 and counts.max() <= num_pixels
+    if not fits or counts.sum() != num_pixels:
+        raise ValueError(f"run lengths that do not add up to {num_pixels} pixels")
+    return expanded(counts)
 
 
-def counts_of(mask: NDArray[np.bool_]) -> Counts:
+def counts_of(mask: Mask) -> Counts:
     """The alternating counts of a flat mask, the first of them of pixels outside."""
     changes = np.flatnonzero(mask[1:] != mask[:-1]) + 1
     edges = np.concatenate(([0], changes, [len(mask)]))
@@ -34,43 +49,32 @@ def counts_of(mask: NDArray[np.bool_]) -> Counts:
     return np.concatenate(([0], counts)) if len(mask) and mask[0] else counts
 
 
-# COCO's compressed counts: from the fourth on as differences to the last but one, five bits a letter
+def unpack_counts(text: str) -> Counts:
+    """COCO's compressed counts: five bits a letter, from the fourth on as differences to the last but one."""
+    counts: list[int] = []
+    number = letters = 0
+    for letter in text.encode():
+        code = letter - _OFFSET
+        if not 0 <= code < 2 * _MORE or letters == _MOST_LETTERS:
+            raise ValueError("not the letters of run lengths")
+        number |= (code & (_MORE - 1)) << (_BITS * letters)
+        letters += 1
+        if not code & _MORE:
+            number -= (code & _SIGN) << (_BITS * (letters - 1) + 1)
+            counts.append(number + (counts[-2] if len(counts) > 2 else 0))
+            number = letters = 0
+    if letters:
+        raise ValueError("run lengths that are cut short")
+    return np.array(counts, dtype=np.int64)
 
 
-def unpack_counts(text: str | bytes) -> Counts:
-    """The counts of a compressed string."""
-    letters = np.frombuffer(text.encode() if isinstance(text, str) else text, dtype=np.uint8).astype(np.int64)
-    letters = letters - _OFFSET
-    if not len(letters):
-        return np.zeros(0, dtype=np.int64)
-    if letters.min() < 0 or letters.max() >= 2 * _MORE or letters[-1] & _MORE:
-        raise ValueError("not the letters of run lengths")
-    ends = np.flatnonzero(letters & _MORE == 0)
-    starts = np.concatenate(([0], ends[:-1] + 1))
-    lengths = ends - starts + 1
-    if lengths.max() > _MOST_CHUNKS:
-        raise ValueError("run lengths beyond any image")
-    place = np.arange(len(letters)) - np.repeat(starts, lengths)  # of a letter in its number
-    numbers = np.add.reduceat((letters & (_MORE - 1)) << (5 * place), starts)
-    numbers -= np.where(letters[ends] & _SIGN, np.int64(1) << (5 * lengths), 0)
-    numbers[1::2] = np.cumsum(numbers[1::2])
-    numbers[2::2] = np.cumsum(numbers[2::2])
-    return numbers
+def pack_counts(counts: Counts, height: int, width: int) -> str:
+    """The compressed string of counts of a mask of this size."""
+    from pycocotools import mask
 
-
-def pack_counts(counts: Counts) -> str:
-    """The compressed string of counts."""
-    numbers = counts.astype(np.int64)
-    numbers[3:] -= counts[1:-2]
-    place = np.arange(_MOST_CHUNKS)
-    half = np.int64(1) << (5 * place + 4)  # a number of so many letters lies in [-half, half)
-    fits = (numbers[:, None] >= -half) & (numbers[:, None] < half)  # (N, letters)
-    lengths = fits.argmax(1) + 1
-    letters = (numbers[:, None] >> (5 * place)) & (_MORE - 1)
-    letters |= np.where(place < lengths[:, None] - 1, _MORE, 0)
-    used = place < lengths[:, None]
-    content: bytes = (letters[used] + _OFFSET).astype(np.uint8).tobytes()
-    return content.decode()
+    run_lengths = {"size": [height, width], "counts": counts.tolist()}
+    packed: bytes = mask.frPyObjects(run_lengths, height, width)["counts"]
+    return packed.decode()
 
 
 # Label Studio's brush: a count of values and sizes of fields, then runs of one value, or values one by one
@@ -78,7 +82,6 @@ def pack_counts(counts: Counts) -> str:
 _HEADER_BITS = 32 + 5 + 4 * 4
 _FIELD_BITS = (3, 4, 8, 16)  # what a run's length may take; as Label Studio's own writer has it
 _WORD_BITS = 8
-_MOST_VALUES = 4 * 2**30  # RGBA of a gigapixel
 
 
 def unpack_brush(code: bytes, *, num_values: int) -> Bytes:
@@ -86,7 +89,7 @@ def unpack_brush(code: bytes, *, num_values: int) -> Bytes:
     found = _read_bits(code, 0, 32)
     word = _read_bits(code, 32, 5) + 1
     fields = [_read_bits(code, 37 + 4 * field, 4) + 1 for field in range(4)]
-    if found != num_values or word > _WORD_BITS or found > _MOST_VALUES:
+    if found != num_values or word > _WORD_BITS:
         raise ValueError(f"a brush of {found} values of {word} bits, where {num_values} are meant")
     bits = np.unpackbits(np.frombuffer(code, dtype=np.uint8))
     values = np.zeros(num_values, dtype=np.uint8)
@@ -117,35 +120,17 @@ def _read_bits(code: bytes, at: int, size: int) -> int:
     return int.from_bytes(code[at >> 3 : (end + 7) >> 3], "big") >> (-end & 7) & ((1 << size) - 1)
 
 
-def pack_brush(mask: NDArray[np.bool_]) -> list[int]:
+def pack_brush(mask: Mask) -> list[int]:
     """A flat mask as Label Studio keeps it: 255 in all four channels inside, 0 outside."""
-    counts = 4 * counts_of(mask)
-    inside = np.arange(len(counts)) % 2 == 1
-    longest = 1 << _FIELD_BITS[-1]
-    parts = np.maximum(-(-counts // longest), (counts > 0).astype(np.int64))  # a run of more is several
-    lengths = np.full(parts.sum(), longest)
-    has_any = parts > 0
-    lengths[np.cumsum(parts)[has_any] - 1] = (counts - (parts - 1) * longest)[has_any]
-    inside = np.repeat(inside, parts)
-    header = [(counts.sum(), 32), (_WORD_BITS - 1, 5), *((size - 1, 4) for size in _FIELD_BITS)]
-    bits = [_bits_of(np.array([number]), size).ravel() for number, size in header]
-    return np.packbits(np.concatenate([*bits, _run_bits(lengths, inside)])).tolist()
-
-
-def _run_bits(lengths: Counts, inside: NDArray[np.bool_]) -> Bytes:
-    """Of each: a 1 for "of one value", the number of the field, in it the length less one, the value."""
-    sizes = np.array(_FIELD_BITS)
-    field = (lengths[:, None] > (1 << sizes)).sum(1)  # the smallest that holds it
-    widest = _FIELD_BITS[-1]
-    head = np.concatenate((np.ones((len(lengths), 1), dtype=np.uint8), _bits_of(field, 2)), axis=1)
-    length = _bits_of(lengths - 1, widest)
-    value = np.repeat(inside[:, None], _WORD_BITS, axis=1).astype(np.uint8)
-    rows = np.concatenate((head, length, value), axis=1)
-    used = np.ones(rows.shape, dtype=np.bool_)
-    used[:, 3 : 3 + widest] = np.arange(widest) >= widest - sizes[field][:, None]
-    return rows[used]
-
-
-def _bits_of(numbers: Sequence[int] | Counts, size: int) -> Bytes:
-    """(N, size), highest bit first."""
-    return (np.asarray(numbers, dtype=np.int64)[:, None] >> np.arange(size - 1, -1, -1) & 1).astype(np.uint8)
+    sizes = "".join(f"{size - 1:04b}" for size in _FIELD_BITS)
+    bits = [f"{4 * len(mask):032b}{_WORD_BITS - 1:05b}{sizes}"]
+    for number, count in enumerate((4 * counts_of(mask)).tolist()):
+        value = f"{number % 2 * 255:08b}"
+        while count > 0:  # a run longer than any field is several
+            length = min(count, 1 << _FIELD_BITS[-1])
+            field = bisect_left(_FIELD_BITS, (length - 1).bit_length())  # the smallest that holds it
+            bits.append(f"1{field:02b}{length - 1:0{_FIELD_BITS[field]}b}{value}")
+            count -= length
+    text = "".join(bits)
+    num_bytes = -(-len(text) // 8)
+    return list(int(text.ljust(8 * num_bytes, "0"), 2).to_bytes(num_bytes, "big"))

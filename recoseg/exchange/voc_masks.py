@@ -6,14 +6,16 @@ CVAT's and Datumaro's "Segmentation mask" and labelme2voc write the same, with a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
 
 from recoseg.colours import Colour
-from recoseg.data.file_dataset import by_stem, read_keys
+from recoseg.data.file_dataset import by_stem
 from recoseg.data.pascal_voc import PascalVOC
 from recoseg.errors import UserError
 from recoseg.exchange.annotation import VOID, AnnotatedImage, LabelFile, LabelSource
-from recoseg.exchange.reading import as_written_by
+from recoseg.exchange.intake import read_lines
+from recoseg.exchange.parsing import as_written_by, colour_of, name_of
 from recoseg.types import IGNORE
 
 _BORDER = (224, 224, 192)  # the colour of 255 in VOC's palette
@@ -41,55 +43,53 @@ def read(source: Path) -> LabelSource:
     if not masks:
         raise UserError(f"{home / _MASKS} holds no PNG; export the masks again")
     subsets = dict(_subsets(home))
-    classes, labels_of = _classes(home)
+    classes, labels = _classes(home)
     images = [
-        AnnotatedImage(f"JPEGImages/{stem}.jpg", labels=labels_of(path), subset=subsets.get(stem, ""))
+        AnnotatedImage(
+            f"JPEGImages/{stem}.jpg", labels=replace(labels, path=path), subset=subsets.get(stem, "")
+        )
         for stem, path in masks.items()
     ]
     others = [path for path in home.glob("Segmentation*") if path.is_dir()]
     return LabelSource(home, classes, images, rest=VOID, masks=others)
 
 
-class _Labels:
-    """Makes label files of paths: all have the same names."""
-
-    def __init__(self, by_value: dict[int, str], by_colour: dict[Colour, str]) -> None:
-        self._by_value, self._by_colour = by_value, by_colour
-
-    def __call__(self, path: Path) -> LabelFile:
-        return LabelFile(path, self._by_value, self._by_colour)
-
-
-def _classes(home: Path) -> tuple[dict[str, Colour | None], _Labels]:
-    """By the colours of labelmap.txt, by the order of class_names.txt, or VOC's own."""
+def _classes(home: Path) -> tuple[dict[str, Colour | None], LabelFile]:
+    """Those of labelmap.txt or class_names.txt, else VOC's own; and how files of labels are read."""
     path = home / "labelmap.txt"
     if path.is_file():
         with as_written_by("CVAT or Datumaro", path):
             colours = dict(_label_map(path))
         by_colour = {colour: name for name, colour in colours.items()} | {_BORDER: VOID}
-        return {**colours}, _Labels({}, by_colour)
+        return {**colours}, LabelFile(home, by_colour=by_colour)
     path = home / "class_names.txt"
-    if path.is_file():  # the first one may stand for -1, which is 255 in 8 bits
-        names = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-        first = -1 if names[:1] == ["__ignore__"] else 0
-        values = {number & IGNORE: name for number, name in enumerate(names, first)}
-        return dict.fromkeys(names), _Labels({IGNORE: VOID} | values, {})
+    if path.is_file():
+        with as_written_by("labelme2voc", path):
+            names = [name_of(line) for line in read_lines(path)]
+            has_void = names[:1] == ["__ignore__"]  # it stands for -1, which is 255 in 8 bits
+            values = dict(enumerate(names[has_void:]))
+            if len(values) > IGNORE:
+                raise ValueError(f"{len(values)} names, where {IGNORE} are the most")
+        return dict.fromkeys(names), LabelFile(home, by_value={IGNORE: VOID} | values)
     voc = PascalVOC.classes
     values = dict(enumerate(voc.names)) | {IGNORE: VOID}
-    return dict(zip(voc.names, voc.palette, strict=True)), _Labels(values, {})
+    return dict(zip(voc.names, voc.palette, strict=True)), LabelFile(home, by_value=values)
 
 
 def _label_map(path: Path) -> Iterator[tuple[str, Colour]]:
     """Lines of name:r,g,b:parts:actions; a # begins a comment."""
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if line.strip() and not line.startswith("#"):
-            name, colour = line.split(":")[:2]
-            red, green, blue = (int(value) for value in colour.split(","))
-            yield name.strip(), (red, green, blue)
+    for line in read_lines(path):
+        if not line.startswith("#"):
+            name, numbers = line.split(":")[:2]
+            colour = colour_of([int(value) for value in numbers.split(",")])
+            if colour is None:
+                raise ValueError(f"the colour {numbers}")
+            yield name_of(name), colour
 
 
 def _subsets(home: Path) -> Iterator[tuple[str, str]]:
     for subset in ("train", "val", "test"):
         path = home / "ImageSets" / "Segmentation" / f"{subset}.txt"
         if path.is_file():
-            yield from ((key, subset) for key in read_keys(path))
+            for line in read_lines(path):  # a key, or "image label" as a pair of paths
+                yield PurePosixPath(line.split()[0]).stem, subset

@@ -4,44 +4,39 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-import yaml
 
 from recoseg.data.folder.listing import walk_folder
 from recoseg.data.problem import FileError
 from recoseg.errors import UserError
 from recoseg.exchange.annotation import AnnotatedImage, LabelSource, Shape
-from recoseg.exchange.reading import (
-    NOT_UNDERSTOOD,
+from recoseg.exchange.intake import any_file, files_with, read_lines, read_yaml
+from recoseg.exchange.parsing import (
+    NO_CLASS,
     ONLY_BOXES,
-    WRONG,
     as_written_by,
-    files_with,
-    first_with,
+    box_polygon,
+    name_of,
     polygons_of,
+    read_objects,
     ring_of,
     subset_in,
+    void,
 )
 from recoseg.files import regular
+from recoseg.types import IGNORE
 
-_LINE = re.compile(rb"\s*\d+(\s+-?[\d.]+(e-?\d+)?){4,}\s*")
-_BOX_NUMBERS = 4
+_LINE = re.compile(rb"(\xef\xbb\xbf)?\s*\d+(\s+-?[\d.]+(e-?\d+)?){4,}\s*")
+_YAML = (".yaml", ".yml")
 _NAMES = ("classes.txt", "obj.names")
 
 
 def recognises(source: Path) -> bool:
     if source.is_file():
-        return _is_label(source) or _names_of_yaml(source) is not None
-    has_names = any(_names_of_yaml(path) is not None for path in _yaml_files(source))
-    return has_names or any(_is_label(path) for path in first_with(".txt", source))
-
-
-def _yaml_files(source: Path) -> list[Path]:
-    return sorted([*source.glob("*.yaml"), *source.glob("*.yml")])
+        return _is_label(source) or _has_names(source)
+    return any(map(_has_names, _yaml_files(source))) or any_file(".txt", source, _is_label)
 
 
 def _is_label(path: Path) -> bool:
@@ -55,17 +50,28 @@ def _is_label(path: Path) -> bool:
         return False
 
 
-def _names_of_yaml(path: Path) -> dict[int, str] | None:
-    """number -> name, if the file has `names`: a list, or an object by number."""
-    if path.suffix.lower() not in (".yaml", ".yml"):
-        return None
+def _has_names(path: Path) -> bool:
     try:
-        content = yaml.safe_load(regular(path).read_text(encoding="utf-8"))
-        names: Any = content["names"]
-        pairs = names.items() if isinstance(names, dict) else enumerate(names)
-        return {int(number): str(name).strip() for number, name in pairs}
-    except (*WRONG, OSError, yaml.YAMLError):
+        return path.suffix.lower() in _YAML and _names_of_yaml(path) is not None
+    except (FileError, OSError):
+        return False
+
+
+def _yaml_files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("*.y*ml") if path.suffix in _YAML and path.is_file())
+
+
+def _names_of_yaml(path: Path) -> dict[int, str] | None:
+    """number -> name; None for a file without `names`. These are a list, or an object by number."""
+    content: Any = read_yaml(path)
+    if not isinstance(content, dict) or "names" not in content:
         return None
+    names = content["names"]
+    with as_written_by("YOLO", path):
+        if isinstance(names, str):
+            raise ValueError("names that are no list")
+        pairs = names.items() if isinstance(names, dict) else enumerate(names)
+        return {int(number): name_of(name) for number, name in pairs}
 
 
 def read(source: Path) -> LabelSource:
@@ -75,7 +81,7 @@ def read(source: Path) -> LabelSource:
     images = list(_images(home, names))
     if not images:
         raise UserError(f"{home} holds no images: YOLO has images/ beside labels/")
-    known = names or {number: f"class_{number}" for number in range(_most(images) + 1)}
+    known = names or _numbered(images)
     notes: Counter[str] = Counter()
     for name, count in Counter(known.values()).items():
         if count > 1:
@@ -84,40 +90,35 @@ def read(source: Path) -> LabelSource:
 
 
 def _names(source: Path, home: Path) -> dict[int, str]:
-    """{} if no file tells."""
-    for path in [source] if source.is_file() else _yaml_files(home):
+    """{} if no file tells. A file that cannot be read is an error: without it classes lose their names."""
+    for path in [source] if source.suffix.lower() in _YAML else _yaml_files(home):
         names = _names_of_yaml(path)
         if names is not None:
             return names
     for path in (home / name for name in _NAMES):
         if path.is_file():
-            lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
-            return dict(enumerate(line for line in lines if line))
+            with as_written_by("YOLO", path):
+                return dict(enumerate(map(name_of, read_lines(path))))
     return {}
 
 
-def _most(images: list[AnnotatedImage]) -> int:
-    numbers = [int(shape.name.removeprefix("class_")) for image in images for shape in image.shapes]
-    return max(numbers, default=0)
+def _numbered(images: list[AnnotatedImage]) -> dict[int, str]:
+    """Names by number, for classes that no file names."""
+    used = {shape.name for image in images for shape in image.shapes if not shape.is_void}
+    highest = max((int(name.removeprefix("class_")) for name in used), default=0)
+    return {number: f"class_{number}" for number in range(highest + 1)}
 
 
-def _images(home: Path, names: dict[int, str]) -> Iterator[AnnotatedImage]:
+def _images(home: Path, names: Mapping[int, str]) -> Iterator[AnnotatedImage]:
     texts = {path.relative_to(home).with_suffix("").as_posix(): path for path in files_with(".txt", home)}
     for path in walk_folder(home).images:
         place = path.relative_to(home)
         label = next((texts[key] for key in _label_keys(place) if key in texts), None)
         notes: Counter[str] = Counter()
-        shapes = tuple(_shapes(label, names, notes)) if label else ()
-        subset = subset_in(place.parent.as_posix())
-        yield AnnotatedImage(
-            place.as_posix(),
-            None,
-            shapes,
-            relative=True,
-            subset=subset,
-            listed=label is not None,
-            notes=notes,
-        )
+        lines = map(str.split, read_lines(label) if label else ())
+        shapes = read_objects(lines, lambda words, own: _shape(words, names, own), notes)
+        file, subset, is_listed = place.as_posix(), subset_in(place.parent.as_posix()), label is not None
+        yield AnnotatedImage(file, shapes=shapes, relative=True, subset=subset, listed=is_listed, notes=notes)
 
 
 def _label_keys(place: Path) -> Iterator[str]:
@@ -129,27 +130,19 @@ def _label_keys(place: Path) -> Iterator[str]:
     yield place.with_suffix("").as_posix()
 
 
-def _shapes(path: Path, names: dict[int, str], notes: Counter[str]) -> Iterator[Shape]:
-    with as_written_by("YOLO", path):
-        try:
-            lines = regular(path).read_text(encoding="utf-8").splitlines()
-        except UnicodeDecodeError:
-            raise FileError(path, "not UTF-8 text", "export it again") from None
-    for layer, line in enumerate(lines):
-        words = line.split()
-        if not words:
-            continue
-        try:
-            number, points = int(words[0]), np.array(words[1:], dtype=np.float64)
-            if number < 0 or len(points) % 2:
-                raise ValueError("no class and pairs")
-            if names and number not in names:
-                notes["objects of a class that has no name: left out"] += 1
-            elif len(points) == _BOX_NUMBERS:
-                notes[ONLY_BOXES] += 1
-            else:
-                form = polygons_of([[ring_of(points)]], notes)
-                if form is not None:
-                    yield Shape(names.get(number, f"class_{number}"), form, layer=layer)
-        except WRONG:
-            notes[NOT_UNDERSTOOD] += 1
+def _shape(words: list[str], names: Mapping[int, str], notes: Counter[str]) -> Shape | None:
+    number = int(words[0])
+    if number < 0:
+        raise ValueError("a class below 0")
+    points = ring_of(words[1:])
+    if len(points) == 2:  # the centre and the size of a box
+        centre, half = points[0], points[1] / 2
+        notes[ONLY_BOXES] += 1
+        return void(box_polygon(*(centre - half), *(centre + half)))
+    form = polygons_of([points], notes)
+    if form is None:
+        return None
+    if names and number not in names:
+        notes[NO_CLASS] += 1
+        return void(form)
+    return Shape(names.get(number, f"class_{min(number, IGNORE)}"), form)  # there may not be as many

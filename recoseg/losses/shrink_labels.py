@@ -77,6 +77,11 @@ def _rarity(flat: Tensor) -> Tensor:
 
 
 def _check(labels: Tensor, size: Sequence[int], mask: Tensor | None) -> None:
+    for name, given in (("labels", labels), *([] if mask is None else [("mask", mask)])):
+        if not isinstance(given, Tensor):
+            raise UserError(f"{name}: got {type(given).__name__}, needs a tensor (B, H, W)")
+    if not isinstance(size, Sequence) or not all(hasattr(side, "__index__") for side in size):
+        raise UserError(f"size: got {size!r:.100}, needs (h, w), two whole numbers")
     if labels.ndim != 3 or labels.dtype not in INTEGERS:
         raise UserError(f"labels: got {labels.dtype} {tuple(labels.shape)}, needs integers (B, H, W)")
     large = tuple(labels.shape[1:])

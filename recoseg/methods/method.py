@@ -83,7 +83,20 @@ class Method(nn.Module, ABC):
         with_stats: bool = False,
     ) -> StepOutput:
         """`draws`, a generator on the device, is for the contrast; `with_stats` asks for stats of it."""
-        output = self.step(labelled, unlabelled, iteration=iteration, generator=generator)
+        try:
+            output = self.step(labelled, unlabelled, iteration=iteration, generator=generator)
+        except (AttributeError, TypeError) as error:
+            if unlabelled is not None or self.needs_unlabelled or "NoneType" not in str(error):
+                raise
+            raise UserError(
+                f"{type(self).__name__}.step uses unlabelled images and got unlabelled=None: set "
+                f"needs_unlabelled = True in the class ({error}; --debug shows where)"
+            ) from error
+        if not isinstance(output, StepOutput):
+            raise UserError(
+                f"{type(self).__name__}.step returned a {type(output).__name__}, needs a "
+                "recoseg.types.StepOutput, such as that of self.supervised_step"
+            )
         if self.contrast is not None:
             output = self.contrast(
                 output,

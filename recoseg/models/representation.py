@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from recoseg.errors import UserError
+from recoseg.errors import UserError, require_whole
 from recoseg.models.bilinear import resize
 from recoseg.models.layer_taps import Place, answering, as_map, find_place, output_of, tapped, undisturbed
 from recoseg.models.layers import Normalise, convolved_head, initialise
@@ -51,6 +51,14 @@ def with_representation(
     With `probe`, a linear classifier of the encoder's maps is added to the logits, and the layer that makes
     the logits starts at zero: `recoseg.probe` fits that classifier.
     """
+    if not isinstance(network, nn.Module):
+        raise UserError(f"network: got {type(network).__name__}, needs a torch.nn.Module")
+    if at is not None and not isinstance(at, str):
+        raise UserError(f"at: got {at!r:.100}, needs the name of a layer")
+    require_whole("num_classes", num_classes)
+    require_whole("feature_stride", feature_stride)
+    if feature_channels is not None:
+        require_whole("feature_channels", feature_channels)
     first = _any_tensor(network)
 
     def answer(images: Tensor) -> Tensor:

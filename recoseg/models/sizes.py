@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from recoseg.errors import UserError
+from recoseg.errors import UserError, require_whole
 from recoseg.models.bilinear import resize
 
 MULTIPLES = (1, 2, 4, 8, 14, 16, 28, 32, 56, 64, 128)
@@ -62,8 +62,8 @@ def find_size_rule(
     answer: Answer, images_of: Callable[[int, int], Tensor], multiple_of: int | None
 ) -> SizeRule:
     """The loosest rule whose example the network takes; `images_of(height, width)` makes an image to try."""
-    if multiple_of is not None and multiple_of < 1:
-        raise UserError(f"multiple_of: got {multiple_of}, needs a whole number of at least 1")
+    if multiple_of is not None:
+        require_whole("multiple_of", multiple_of)
     multiples = MULTIPLES if multiple_of is None else (multiple_of,)
     refusals = []
     for square in (False, True):

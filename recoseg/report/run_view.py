@@ -17,7 +17,7 @@ from recoseg.evaluate.scores_file import scores_as_plain
 from recoseg.evaluate.survey import Survey
 from recoseg.models.network import without_features
 from recoseg.runs.run_folder import RunFolder
-from recoseg.score_names import SCORE_NAMES
+from recoseg.score_names import LAST_WEIGHTS, SCORE_NAMES
 from recoseg.splits.label_split import LabelSplit
 from recoseg.types import ClassInfo
 
@@ -43,12 +43,13 @@ class RunView:
     network: str
     config_yaml: str
     num_labelled: int
-    num_unlabelled: int
+    num_unlabelled: int  # 0 where the method uses none
     metrics: list[dict[str, Any]]
     losses: list[dict[str, Any]]
     pictures: list[Picture]
     command: str
     survey: Survey | None = None  # None while there are no weights
+    weights: str = LAST_WEIGHTS  # which are scored
     pixels: str | None = None  # how many of a class's pixels are labelled in an image; None: all
     settings: Mapping[str, object] = field(default_factory=dict)  # of its config, by their dotted names
 
@@ -97,6 +98,8 @@ def view_run(
     classes: ClassInfo,
     method: str,
     network: str,
+    weights: str = LAST_WEIGHTS,
+    uses_unlabelled: bool = True,
     pictures: Sequence[Picture],
     command: str,
     settings: Mapping[str, object],
@@ -118,7 +121,8 @@ def view_run(
         config_yaml=folder.config.read_text(encoding="utf-8"),
         num_labelled=len(split.labelled),
         pixels=split.pixels,
-        num_unlabelled=len(split.unlabelled),
+        num_unlabelled=len(split.unlabelled) if uses_unlabelled else 0,
+        weights=weights,
         metrics=metrics,
         losses=folder.read_losses(),
         pictures=list(pictures),

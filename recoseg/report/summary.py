@@ -9,7 +9,7 @@ from recoseg.report.first_look import first_look
 from recoseg.report.markup import Markup, joined, run_heading, tag
 from recoseg.report.run_view import RunView, are_folds, repeated_by
 from recoseg.report.standing import may_be_chance
-from recoseg.score_names import SCORE_NAMES
+from recoseg.score_names import LAST_WEIGHTS, SCORE_NAMES
 from recoseg.text import DASH, count, how_many, percent, percent_range, points
 
 SURENESS = "95% interval, from drawing the validation images anew"
@@ -17,7 +17,22 @@ SURENESS = "95% interval, from drawing the validation images anew"
 
 def summary(runs: Sequence[RunView]) -> Markup:
     shown = _facts(runs[0]) if len(runs) == 1 else _comparison(runs)
-    return joined([shown, *_sureness(runs), *_start_notes(runs), _class_notes(runs), *_best_notes(runs)])
+    notes = [*_weights_note(runs), *_sureness(runs), *_start_notes(runs)]
+    return joined([shown, *notes, _class_notes(runs), *_best_notes(runs)])
+
+
+def _weights_note(runs: Sequence[RunView]) -> list[Markup]:
+    """Says where some runs are scored by an average of their weights and others are not."""
+    last = [run.name for run in runs if run.weights == LAST_WEIGHTS]
+    averaged = [run for run in runs if run.weights.startswith("EMA")]
+    if not (last and averaged):
+        return []
+    others, decay = some([run.name for run in averaged]), averaged[0].weights.removeprefix("EMA ")
+    text = (
+        f"Not on equal terms: scores of {some(last)} are those of the last weights, scores of {others} those "
+        f"of a moving average (EMA). Train the former with --method.average {decay} too."
+    )
+    return [tag("p", text, class_="note")]
 
 
 def _sureness(runs: Sequence[RunView]) -> list[Markup]:
@@ -75,7 +90,7 @@ def _best_notes(runs: Sequence[RunView]) -> list[Markup]:
 def _facts(run: RunView) -> Markup:
     """One run: its numbers, the mean IoU large, and what it was."""
     main, *others = _measures(run)
-    words = [("Method", run.method), ("Network", run.network)]
+    words = [("Method", run.method), ("Network", run.network), ("Scored weights", run.weights)]
     return tag(
         "dl",
         _fact(*main, class_="main"),
@@ -102,15 +117,19 @@ def _comparison_row(number: int, runs: Sequence[RunView]) -> Markup:
     (heading, value), *others = _measures(runs[number])
     kind = "strong" if _is_best(number, runs) else "span"
     first = tag("td", tag(kind, value), _gain(number, runs), _interval(runs[number]), data_label=heading)
-    what = tag("small", _method_and_network(runs[number], runs))
+    what = tag("small", _what_differs(runs[number], runs))
     name = tag("th", run_heading(runs[number].name, number, level="span"), what, scope="row")
     return tag("tr", name, first, *(tag("td", text, data_label=label) for label, text in others))
 
 
-def _method_and_network(run: RunView, runs: Sequence[RunView]) -> str:
-    """The method, and the network where runs have different ones."""
-    same_network = len({each.network for each in runs}) == 1
-    return run.method if same_network else f"{run.method}; {run.network}"
+def _what_differs(run: RunView, runs: Sequence[RunView]) -> str:
+    """The method; network and scored weights where runs have different ones."""
+    words = [run.method]
+    if len({each.network for each in runs}) > 1:
+        words.append(run.network)
+    if len({each.weights for each in runs}) > 1:
+        words.append(f"{run.weights} weights" if run.weights == LAST_WEIGHTS else run.weights)
+    return "; ".join(words)
 
 
 def _gain(number: int, runs: Sequence[RunView]) -> Markup:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from recoseg.config.load import to_yaml
 from recoseg.config.settings import RunConfig
 from recoseg.errors import UserError, is_shortage
+from recoseg.files import as_path
 from recoseg.runs.run_folder import RunFolder
 from recoseg.text import how_many, shortened
 
@@ -33,7 +34,7 @@ def local_folder(run: str | Path) -> Path:
     Nothing but the files of a run is, whatever else lies there.
     """
     if not str(run).startswith(SCHEME):
-        return Path(run)
+        return as_path(run, what="run")
     name, at, revision = str(run).removeprefix(SCHEME).partition("@")
     require_name(name, what=str(run), form=f"{SCHEME}USER/NAME, or {SCHEME}USER/NAME@REVISION")
     if at and not revision:

@@ -7,7 +7,8 @@ from typing import Any
 
 import yaml
 
-from recoseg.config.help_text import describe_method, describe_model
+from recoseg.builders.methods import uses_unlabelled
+from recoseg.config.help_text import describe_method, describe_model, describe_weights
 from recoseg.config.model_settings import FactoryModel
 from recoseg.config.settings import RunConfig
 from recoseg.splits.label_split import LabelSplit
@@ -104,9 +105,10 @@ def _training(
     yield "dataset", ", ".join(map(_cell, datasets)) or _cell(split.dataset)
     pixels = f", of each class {_cell(split.pixels)} pixels in an image" if split.pixels else ""
     yield "labelled images", f"{count(len(split.labelled))}{pixels}"
-    yield "unlabelled images", count(len(split.unlabelled))
+    yield "unlabelled images", count(len(split.unlabelled) if uses_unlabelled(config) else 0)
     yield "split", _cell(split.builder) + ("" if split.seed is None else f", seed {split.seed}")
     yield "method", _cell(describe_method(config))
+    yield "weights", describe_weights(config)
     yield "network", _cell(describe_model(config.model))
     yield "crop", " x ".join(map(str, config.augment.crop))
     yield "iterations", f"{count(iteration)} of {count(config.train.iterations)}"

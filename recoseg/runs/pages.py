@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from recoseg.builders.data import build_dataset, val_keys
-from recoseg.config.help_text import describe_method, describe_model
+from recoseg.builders.data import build_data_of_run, val_keys
+from recoseg.builders.methods import uses_unlabelled
+from recoseg.config.help_text import describe_method, describe_model, describe_weights
 from recoseg.config.load import flat, load
 from recoseg.data.dataset import Dataset
 from recoseg.data.worker_processes import Progress
@@ -51,7 +52,7 @@ def write_report(
     if slide is not None:
         require_slide(slide)
     folders = [RunFolder.open(path) for path in paths]
-    datasets = [build_dataset(load(folder.config).data) for folder in folders]
+    datasets = [build_data_of_run(load(folder.config).data, folder.path) for folder in folders]
     names = run_names(paths)
     classes = [(name, dataset.classes) for name, dataset in zip(names, datasets, strict=True)]
     require_same_classes(classes, remedy="give each its own page")
@@ -95,6 +96,8 @@ def _view(
         classes=shown.classes,
         method=describe_method(config),
         network=describe_model(config.model),
+        weights=describe_weights(config),
+        uses_unlabelled=uses_unlabelled(config),
         pictures=pictures,
         command=f"recoseg train --config {shlex.quote(str(folder.config))}",
         settings=flat(config),

@@ -17,7 +17,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import nn
 
-from recoseg.builders.data import build_dataset, val_keys
+from recoseg.builders.data import build_data_of_run, val_keys
 from recoseg.builders.models import build_model, feature_channels
 from recoseg.builders.training import choose_device
 from recoseg.config.help_text import describe_method
@@ -27,7 +27,7 @@ from recoseg.config.settings import RunConfig
 from recoseg.data.dataset import SUBSETS, Dataset
 from recoseg.data.problem import FileError
 from recoseg.data.worker_processes import Progress
-from recoseg.errors import UserError
+from recoseg.errors import UserError, require_number, require_whole
 from recoseg.evaluate import METRICS
 from recoseg.evaluate.boundary import BoundaryRule
 from recoseg.evaluate.loop import evaluate
@@ -36,7 +36,7 @@ from recoseg.evaluate.resampling import MOST_IMAGES, mean_iou_interval
 from recoseg.evaluate.scores import Scores
 from recoseg.evaluate.scores_file import Evaluation
 from recoseg.evaluate.survey import Survey, SurveyFile, require_survey_of, survey
-from recoseg.files import digest, write_whole
+from recoseg.files import as_path, digest, write_whole
 from recoseg.models.network import SegmentationNetwork
 from recoseg.models.weights import load_weights
 from recoseg.predict.predictor import OVERLAP, Predictor, SizeProtocol
@@ -69,12 +69,19 @@ def load(
 
     `hf://user/name` is a run that `recoseg push` put on the Hugging Face Hub, and `hf://user/name@revision` a
     certain state of it. The data that it was trained on need not be there. `weights` are the last or, where a
-    run kept them, the best; `device` is cpu, cuda, mps or auto. Images of up to 2 megapixels are shown whole,
+    run kept them, the best; `device` is cpu, cuda or auto. Images of up to 2 megapixels are shown whole,
     larger ones by blended windows; a `window` (in pixels) is used for all images that are larger than it, and
     `overlap` is the share of a window that the next one has in common with it. With `flip` and several
     `scales`, the probabilities of flipped and resized looks are averaged. A run whose network is made by a
     function of its author's (`model.factory`) needs `trust`: opening it runs that function.
     """
+    require_number("overlap", overlap)
+    if window is not None:
+        require_whole("window", window)
+    if not isinstance(scales, Sequence) or isinstance(scales, str | bytes):
+        raise UserError(f"scales: got {scales!r:.100}, needs a list of numbers such as (0.75, 1, 1.25)")
+    for scale in scales:
+        require_number("scales", scale)
     protocol = SizeProtocol(window=window, overlap=overlap, flip=flip, scales=tuple(scales))
     chosen = choose_device(device, setting="device")
     opened = Run.open(run, weights=weights, trust=trust)
@@ -148,7 +155,9 @@ class Run:
         """Write the page about it, by default into its folder; returns where it is."""
         from recoseg.runs.pages import write_report
 
-        return write_report([self.folder.path], Path(page) if page else None, trust=True)  # it is open
+        return write_report(
+            [self.folder.path], as_path(page, what="page") if page else None, trust=True
+        )  # it is open
 
     def with_data(self, words: Sequence[str]) -> Run:
         """The same with other data: `words` are settings such as --data FOLDER."""
@@ -166,7 +175,7 @@ class Run:
     @cached_property
     def dataset(self) -> Dataset:
         """The data of the config, which must have the classes that the network knows."""
-        dataset = build_dataset(self.config.data)
+        dataset = build_data_of_run(self.config.data, self.folder.path)
         _require_same_classes(self.classes, dataset.classes)
         return dataset
 

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from recoseg.batches import StepBatches
 from recoseg.builders.data import (
+    build_data_of_run,
     build_dataset,
     cache_folder,
     require_readable,
@@ -36,7 +37,7 @@ from recoseg.config.load import flat, load, load_own_images, to_yaml
 from recoseg.config.settings import RunConfig
 from recoseg.data.dataset import Cached, Dataset
 from recoseg.errors import UserError
-from recoseg.files import write_whole
+from recoseg.files import as_path, write_whole
 from recoseg.methods.method import Method
 from recoseg.models.network import SegmentationNetwork
 from recoseg.probe import fit_probe
@@ -45,6 +46,7 @@ from recoseg.runs.run import Run
 from recoseg.runs.run_folder import RunFolder, require_same
 from recoseg.splits.label_split import LabelSplit, VisibleLabels
 from recoseg.text import printable
+from recoseg.training.optimisers import has_encoder
 from recoseg.training.precision import Precision, require_sixteen_bits
 from recoseg.training.processes import by_first, by_torchrun, from_first, is_first, processes
 from recoseg.training.trainer import Trainer
@@ -71,7 +73,9 @@ def train(
         items = given.items() if isinstance(given, Mapping) else [("", given)]
         words += [f"--{section}{'.' if name else ''}{name}={_word(value)}" for name, value in items]
     console = Console(quiet=quiet, markup=False, emoji=False, highlight=False)
-    folder = run_to_end(load_for(config, words), None if out is None else Path(out), console=console)
+    folder = run_to_end(
+        load_for(config, words), None if out is None else as_path(out, what="out"), console=console
+    )
     return Run.open(folder, trust=True)  # trained here
 
 
@@ -174,18 +178,22 @@ def new_run(config: RunConfig, path: Path, progress_of: ProgressOf = no_progress
 
 
 def resumed_run(config: RunConfig, folder: RunFolder) -> Trainer:
-    """The run of an existing folder, with the split that it was begun with; `config` may make it longer."""
+    """The run of an existing folder, with the split that it was begun with.
+
+    `config` may make it longer, and say where its data are now: the folder remembers both.
+    """
     begun = load(folder.config)
     require_same(flat(begun), flat(config))
-    dataset = build_dataset(config.data)
+    dataset = build_data_of_run(config.data, folder.path)
     split = LabelSplit.load(folder.split)
     split.check_fits(dataset)
     trainer = build_trainer(config, dataset, split, resumed=folder.state.is_file(), folder=lambda: folder)
     before, after = begun.train.iterations, config.train.iterations
+    now = replace(begun, data=config.data, train=replace(begun.train, iterations=after))
+    if now != begun and is_first():  # last of all, as a new run's folder is made
+        write_whole(folder.config, to_yaml(now))
     if before == after:
         return trainer
-    if is_first():  # last of all, as a new run's folder is made; whoever goes on again finds the new length
-        write_whole(folder.config, to_yaml(replace(begun, train=replace(begun.train, iterations=after))))
     share = trainer.pace.schedule(before, after)
     told = (
         f"longer:  {after:,} iterations instead of {before:,}; from there on the learning rate is that of a "
@@ -292,6 +300,11 @@ def _about(
         f"method:  {describe_method(config)}, {config.train.iterations} iterations",
         *(f"note:    {note}" for note in method.notes),
     ]
+    factor = config.optimiser.head_lr_factor
+    if factor != 1 and not has_encoder(method.student):
+        lines.append(
+            f"note:    optimiser.head_lr_factor {factor:g} counts as 1: the network has no part named encoder"
+        )
     for crops, count in (
         (batches.labelled, batches.labelled_per_step),
         (batches.unlabelled, batches.unlabelled_per_step),

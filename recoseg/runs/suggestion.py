@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
+import shlex
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -12,16 +12,17 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
-from PIL import Image
+import yaml
 from rich.console import Console
 
 from recoseg.builders.data import class_counter
 from recoseg.config.load import load
 from recoseg.data.file_dataset import FileDataset
+from recoseg.data.image_files import upright_size
 from recoseg.data.worker_processes import Progress
 from recoseg.models.pretrained import has_imagenet_weights
 from recoseg.runs.start import run_to_end
-from recoseg.text import how_many, percent_of_pixels, shortened
+from recoseg.text import how_many, percent_of_pixels, printable, shortened
 from recoseg.training.early_end import machine_bytes
 
 ENCODER = "efficientnet_lite0"
@@ -30,7 +31,10 @@ LARGE = 1024
 
 _MOST_SIZES = 200
 _FEW = 25
-_RARE = 0.01
+_BUSY = 0.3
+_ITERATIONS = 1500
+_LEAST_SEMI_SUPERVISED = 500
+"""Iterations; in fewer, a young teacher's mistakes cost more than unlabelled images give."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +66,60 @@ class MachineFacts:
     gigabytes: float
     gpu: str | None
     has_weights: bool
+    load: float = 0.0  # processes that want to compute, before we begin
 
     @classmethod
     def here(cls) -> MachineFacts:
         gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
-        return cls(os.cpu_count() or 1, machine_bytes() / 1e9, gpu, has_imagenet_weights(ENCODER))
+        load = os.getloadavg()[0]
+        return cls(os.cpu_count() or 1, machine_bytes() / 1e9, gpu, has_imagenet_weights(ENCODER), load)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether other programs take so much of it that steps take clearly longer."""
+        return self.load > _BUSY * self.cores
+
+
+@dataclass(frozen=True)
+class StepTimes:
+    """Seconds; 0 before anything is timed."""
+
+    supervised: float = 0.0
+    full: float = 0.0  # with unlabelled images, where the method uses them
+    evaluation: float = 0.0
+
+    def mean(self, *, semi_supervised: bool) -> float:
+        """Of a step; a fifth of a semi-supervised run is its supervised start."""
+        return 0.2 * self.supervised + 0.8 * self.full if semi_supervised else self.supervised
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long a run is, and by which kind of method."""
+
+    iterations: int
+    evaluate_every: int
+    minutes: float
+    semi_supervised: bool
+
+
+def schedule(facts: FolderFacts, times: StepTimes, *, minutes: float | None = None) -> Schedule:
+    """The usual length of a run, or as many iterations as fit into `minutes`."""
+
+    def of(*, semi_supervised: bool) -> Schedule:
+        step = times.mean(semi_supervised=semi_supervised)
+        seconds = _ITERATIONS * step if minutes is None else 60 * minutes
+        evaluations = min(10, max(2, int(0.1 * seconds / max(times.evaluation, 1e-6))))  # a tenth of the time
+        iterations = _ITERATIONS
+        if minutes is not None:
+            iterations = max(50, round((seconds - evaluations * times.evaluation) / step))
+        taken = (iterations * step + evaluations * times.evaluation) / 60
+        return Schedule(iterations, -(-iterations // evaluations), taken, semi_supervised)
+
+    found = of(semi_supervised=facts.is_semi_supervised)
+    if found.semi_supervised and found.iterations < _LEAST_SEMI_SUPERVISED:
+        return of(semi_supervised=False)
+    return found
 
 
 def look_at(dataset: FileDataset, root: Path, *, progress: Progress | None = None) -> FolderFacts:
@@ -75,7 +128,7 @@ def look_at(dataset: FileDataset, root: Path, *, progress: Progress | None = Non
     labelled = [key for key in train if dataset.has_labels(key)]
     images = [dataset.entry(key).image for key in (*train, *val)]
     every = max(1, len(images) // _MOST_SIZES)
-    sizes = [_size_of(path) for path in images[::every]]
+    sizes = [upright_size(path) for path in images[::every]]
     pixels = class_counter(progress=progress)(dataset, labelled).counts.sum(0)
     shares = pixels / max(1, pixels.sum())
     return FolderFacts(
@@ -83,29 +136,23 @@ def look_at(dataset: FileDataset, root: Path, *, progress: Progress | None = Non
         num_labelled=len(labelled),
         num_unlabelled=len(train) - len(labelled),
         num_val=len([key for key in val if dataset.has_labels(key)]),
-        size=(round(median(height for height, _ in sizes)), round(median(width for _, width in sizes))),
+        size=(round(median(height for _, height in sizes)), round(median(width for width, _ in sizes))),
         shares=dict(zip(dataset.classes.names, np.asarray(shares).tolist(), strict=True)),
     )
 
 
-def _size_of(path: Path) -> tuple[int, int]:
-    """Height and width as a viewer shows it; the pixels are not read."""
-    with Image.open(path) as image:
-        turned = image.getexif().get(0x0112, 1) >= 5  # the EXIF orientations that swap the sides
-        return image.size if turned else (image.height, image.width)
-
-
-def suggested_yaml(facts: FolderFacts, machine: MachineFacts, *, iterations: int, minutes: float) -> str:
-    """A config with a comment for each choice; `minutes` is what `iterations` will take here."""
+def suggested_yaml(facts: FolderFacts, machine: MachineFacts, run: Schedule) -> str:
+    """A config with a comment for each choice. Names of folders and classes are values or comments in it."""
     crop = min(256, 32 * max(1, min(facts.size) // 32))
-    learning = _METHODS[facts.is_semi_supervised]
+    learning = _SEMI_SUPERVISED if run.semi_supervised else f"method: supervised # {_why_supervised(facts)}"
+    root = yaml.safe_dump(str(facts.root), default_style='"', allow_unicode=True, width=float("inf")).strip()
     weights = "published weights, which help a lot" if machine.has_weights else _NO_WEIGHTS
     return f"""\
 # Written by recoseg init for {_words(facts)}.
-# Train with: recoseg train --data {facts.root}
+# Train with: recoseg train --data {printable(shlex.quote(str(facts.root)))}
 data:
   name: folder
-  root: {str(facts.root)!r}
+  root: {root}
 augment:
   crop: [{crop}, {crop}] # of images of {facts.size[0]}x{facts.size[1]}
   jitter: 0.5
@@ -125,34 +172,39 @@ optimiser:
   lr: 0.0006
   head_lr_factor: 5
 train:
-  iterations: {iterations} # about {max(1, round(minutes))} min on this machine
+  iterations: {run.iterations} # about {max(1, round(run.minutes))} min on this machine
   labelled_per_step: 2
-  class_weights: {_class_weights(facts)}
-  evaluate_every: {max(1, iterations // 2)}
+  class_weights: root # {_rarest(facts)}
+  evaluate_every: {run.evaluate_every}
+  channels_last: true # faster on CPUs
 """
 
 
 _NO_WEIGHTS = "none here; pip install 'recoseg[weights]' has some, which help a lot"
-_METHODS = {
-    False: """\
-method: supervised # there are hardly any images without labels to learn from""",
-    True: """\
-method: # the images without labels are learned from too: see docs/choosing.md
+_SEMI_SUPERVISED = """\
+method: # uses the unlabelled images too: see docs/choosing.md
   name: mean_teacher
   mix: classmix
   student_pass: together
   warm_up: fast
 contrast:
   name: reco
-  feature_channels: 128""",
-}
+  feature_channels: 128"""
 
 
-def _class_weights(facts: FolderFacts) -> str:
-    rare = [name for name, share in facts.shares.items() if 0 < share < _RARE]
-    if not rare:
-        return "none # no class is rare"
-    return f"root # rare: {shortened(', '.join(rare), 60)}".replace("\n", " ")
+def _why_supervised(facts: FolderFacts) -> str:
+    if facts.is_semi_supervised:
+        return f"unlabelled images help in runs of at least {_LEAST_SEMI_SUPERVISED} iterations"
+    return "there are fewer unlabelled than labelled images"
+
+
+def _rarest(facts: FolderFacts) -> str:
+    """The least and the most frequent class, for a comment."""
+    shares = sorted((share, name) for name, share in facts.shares.items() if share > 0)
+    words = [
+        f"{shortened(name, 40)} has {percent_of_pixels(share)}" for share, name in (shares[0], shares[-1])
+    ]
+    return printable(", ".join(words))
 
 
 def _words(facts: FolderFacts) -> str:
@@ -171,6 +223,11 @@ def told(facts: FolderFacts, machine: MachineFacts) -> list[str]:
         f"machine: {machine.gpu or how_many(machine.cores, 'core')}, {machine.gigabytes:.0f} GB, "
         f"{'published weights are here' if machine.has_weights else _NO_WEIGHTS}",
     ]
+    if machine.is_busy:
+        lines.append(
+            f"note:    other programs use this machine (load {machine.load:.1f} on "
+            f"{how_many(machine.cores, 'core')}): the times below are too long for a quiet one"
+        )
     absent = [name for name, share in shares if share == 0]
     if absent:
         lines.append(f"note:    no training image shows {', '.join(absent)}: label some that do")
@@ -184,15 +241,19 @@ def told(facts: FolderFacts, machine: MachineFacts) -> list[str]:
     return lines
 
 
-def seconds_of(text: str, *, steps: int = 4) -> tuple[float, float]:
-    """Seconds of a step and of an evaluation by a config: a few are done here, and thrown away."""
-    quick = [f"--train.iterations={steps}", f"--train.evaluate_every={steps}", "--train.log_every=1"]
+def time_steps(text: str) -> StepTimes:
+    """A few steps by a config, without and with unlabelled images, and an evaluation between them."""
+    words = ["--train.iterations=8", "--train.evaluate_every=4", "--train.log_every=1"]
     with TemporaryDirectory() as scratch:
         file = Path(scratch) / "config.yaml"
         file.write_text(text, encoding="utf-8")
-        began = time.monotonic()
-        folder = run_to_end(load(file, quick), Path(scratch) / "run", console=Console(quiet=True), page=False)
-        took = time.monotonic() - began
+        if hasattr(load(file).method, "supervised_start"):
+            words.append("--method.supervised_start=4")
+        out = Path(scratch) / "run"
+        folder = run_to_end(load(file, words), out, console=Console(quiet=True), page=False)
         ends = [line["seconds"] for line in folder.read_losses()]
-    step = median(later - earlier for earlier, later in pairwise(ends))  # the first has more to do
-    return step, max(0.0, took - step * steps)
+    took = [
+        later - earlier for earlier, later in pairwise(ends)
+    ]  # the first step of each kind has more to do
+    full = median(took[4:])
+    return StepTimes(supervised=median(took[:3]), full=full, evaluation=max(0.0, took[3] - full))

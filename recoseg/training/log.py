@@ -6,7 +6,7 @@ import itertools
 import os
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -42,12 +42,16 @@ class RunLog:
         *,
         start: int,
         iterations: int,
+        images_by: Callable[[int], int],
         log_every: int,
         device: torch.device,
         palette: Sequence[tuple[int, int, int]],
         console: Console,
     ) -> None:
         self.folder, self.iterations, self.log_every = folder, iterations, log_every
+        self.images_by = (
+            images_by  # so many iterations -> images of them: steps of a supervised start are short
+        )
         self.start, self.device, self.palette = start, device, palette
         self.writes = rank() == 0
         self.console = console if self.writes else Console(quiet=True)
@@ -103,10 +107,11 @@ class RunLog:
         if output.note is not None and output.note not in self.notes:
             self.notes.add(output.note)
             self.console.print(f"iteration {done}: {output.note}", highlight=False, soft_wrap=True)
-        steps_per_second = (done - self.start) / max(seconds, 1e-9)
+        pace = seconds / max(self.images_by(done) - self.images_by(self.start), 1)  # of an image
+        left = pace * (self.images_by(self.iterations) - self.images_by(done))
         shown = {name: means[name] for name in parts}
         images = self.images_seen / max(seconds, 1e-9)
-        self.display.show(done, shown, images, steps_per_second, peak_bytes(self.device))
+        self.display.show(done, shown, images, left, peak_bytes(self.device))
 
     def write_losses(
         self, done: int, values: Mapping[str, float], stats: Mapping[str, float], times: Mapping[str, float]
@@ -276,10 +281,9 @@ class ProgressDisplay:
     def advance(self, done: int) -> None:
         self.bar.update(self.task, completed=done)
 
-    def show(self, done: int, parts: Mapping[str, float], images: float, steps: float, memory: int) -> None:
-        """`images` and `steps` are per second, `memory` in bytes."""
-        left = clock((self.iterations - done) / max(steps, 1e-9))
-        speed = f"{images:.1f} images/s  {memory / 1e9:.1f} GB  {left} left"
+    def show(self, done: int, parts: Mapping[str, float], images: float, left: float, memory: int) -> None:
+        """`images` are per second, `left` is in seconds, `memory` in bytes."""
+        speed = f"{images:.1f} images/s  {memory / 1e9:.1f} GB  {clock(left)} left"
         losses = "  ".join(f"{name} {value:.3f}" for name, value in parts.items())
         self.bar.update(self.task, speed=speed)
         self.parts.plain = f"  {losses}"

@@ -76,19 +76,24 @@ def parameter_groups(
     ]
 
 
+def has_encoder(network: nn.Module) -> bool:
+    """Whether it has a part named encoder, which can learn at another rate than its heads."""
+    return isinstance(getattr(network, "encoder", None), nn.Module)
+
+
 def _encoder_parameters(network: nn.Module, head_lr_factor: float) -> set[int]:
     """The identities of those parameters that learn at the plain rate: all of them when the factor is 1."""
     if head_lr_factor == 1:
         return {id(parameter) for parameter in network.parameters()}
-    encoder = getattr(network, "encoder", None)
-    if not isinstance(encoder, nn.Module):
+    if not has_encoder(network):
         raise UserError(
             f"head_lr_factor {head_lr_factor:g}: {type(network).__name__} has no part named encoder to tell "
             "from its heads; leave the factor at 1"
         )
-    probe = getattr(network, "probe", None)
-    known = [*encoder.parameters(), *(probe.parameters() if isinstance(probe, nn.Module) else ())]
-    return {id(parameter) for parameter in known}
+    known = [network.get_submodule("encoder")]
+    if isinstance(getattr(network, "probe", None), nn.Module):
+        known.append(network.get_submodule("probe"))
+    return {id(parameter) for part in known for parameter in part.parameters()}
 
 
 def set_learning_rate(optimiser: Optimizer, factor: float) -> float:

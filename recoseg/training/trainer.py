@@ -196,6 +196,7 @@ class Trainer:
             self.folder,
             start=start,
             iterations=self.pace.iterations,
+            images_by=self.batches.images_by,
             log_every=self.pace.log_every,
             device=self.device,
             palette=self.validation.dataset.classes.palette,

@@ -85,16 +85,28 @@ def test_a_file_that_cannot_be_used_is_told_and_the_exit_code_is_1(recoseg, plan
     assert "1 problem found." in outcome.out
 
 
+def test_an_object_that_cannot_be_read_is_void_and_with_strict_the_exit_code_is_1(recoseg, plants) -> None:
+    content = json.loads((plants / "instances.json").read_text())
+    content["annotations"][2]["segmentation"] = {"size": [30, 40], "counts": [2**63 - 1, 2**63 - 1, 1202]}
+    (plants / "instances.json").write_text(json.dumps(content))
+    for words, code in (((), 0), (("--strict",), 1), (("--strict",), 1)):  # the last one draws nothing
+        outcome = recoseg("import", plants, "own", "--workers", "1", *words)
+        assert (outcome.code, outcome.err) == (code, "")
+        assert "1 objects that cannot be read: void (such as b)" in outcome.out
+    assert set(np.unique(np.asarray(Image.open("own/labels/b.png")))) == {2, 255}
+
+
 MISTAKES = [
     ("import plants", "got 1 word, needs SRC and DST, perhaps with a FORMAT before them"),
     ("import coko plants own", "unknown format 'coko'; did you mean 'coco'? Known: coco, labelme, cvat"),
+    ("import supervisely plants own", "supervisely: export the project as COCO there"),
     ("import nowhere own", "there is no file or folder nowhere"),
     ("import plants plants/own", "plants/own lies in plants, which is only read"),
     ("import plants own --images nowhere", "--images nowhere is no folder"),
     ("import yolo plants own --images plants", "yolo has its images beside the labels: leave --images out"),
     ("import plants own --thickness 0", "lines and points must be 1 to 999 pixels wide, not 0"),
     ("import labelme plants own", "plants holds no LabelMe file: a JSON with shapes and imagePath"),
-    ("import plants/images own", "plants/images holds labels of no format that can be told"),
+    ("import plants/images own", "plants/images holds labels of no known format; give FORMAT"),
     ("export-labels plants x.json", "plants holds no labels/; give a dataset"),
     ("export-labels plants x.json --format label_studio --polygons", "--polygons: only for --format coco"),
     ("export-labels plants x.json --prefix http", "--prefix: only for --format label_studio"),

@@ -50,6 +50,7 @@ def test_the_version_is_shown(recoseg) -> None:
         (["train", "--batch-size", "8"], "unknown setting 'batch_size'; here that is train.labelled"),
         (["train", "--gpus", "2"], "unknown setting 'gpus'; here that is torchrun --nproc_per_node"),
         (["train", "--learning-rate", "1"], "unknown setting 'learning_rate'; here that is optimiser.lr"),
+        (["train", "--help", "model.encodr"], "setting 'model.encodr'; did you mean 'model.encoder'?"),
         (["train", "--help", "optimizer"], "--help: unknown section 'optimizer'; did you mean 'optimiser'?"),
     ],
 )  # fmt: skip
@@ -83,6 +84,11 @@ def test_train_tells_of_its_settings_by_section(recoseg) -> None:
     section = recoseg("train", "--help", "optimiser").out
     assert "--optimiser.momentum" in section
     assert "--train.seed" not in section
+    one = recoseg("train", "--help", "model.encoder").out
+    assert one.startswith("model deeplab_v3_plus and model deeplab_v2:\n  --model.encoder\n")
+    assert one.count("--") == 1
+    assert recoseg("train", "--help", "contrast.bank.per-step").out.count("--contrast.bank.per_step") == 1
+    assert recoseg("train", "--help", "train.seed").out.startswith("train:\n  --train.seed\n")
     whole = recoseg("train", "--help", "all").out
     assert "--optimiser.momentum" in whole
     assert "--train.seed" in whole

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+from dataclasses import fields
+
 import pytest
+
+from recoseg.methods import MethodParts
+from recoseg.types import Batch
 
 MODULE = '''
 from recoseg.methods import Method
@@ -32,6 +39,23 @@ def fixed(student, parts):
 
 def nothing(student, parts):
     return None
+
+
+class Forgetful(Halved):
+    needs_unlabelled = False
+
+
+class Bare(Halved):
+    def step(self, labelled, unlabelled, *, iteration, generator):
+        return self.supervised_step(labelled).loss
+
+
+def forgetful(student, parts):
+    return Forgetful(student)
+
+
+def bare(student, parts):
+    return Bare(student)
 
 
 def broken(student, parts):
@@ -71,3 +95,41 @@ def test_what_cannot_serve_is_one_line(recoseg, own, small, name: str, message: 
     assert outcome.code == 1
     assert message in outcome.err
     assert not (own / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("forgetful", ("Forgetful.step", "unlabelled=None", "needs_unlabelled = True")),
+        ("bare", ("Bare.step returned a Tensor", "StepOutput")),
+    ],
+)
+def test_a_step_that_misses_something_is_one_line(recoseg, own, small, name: str, words) -> None:
+    outcome = recoseg(
+        "train", "--out", "run", *small, "--split.labels=4", f"--method.factory=own_method:{name}"
+    )
+    assert outcome.code == 1
+    assert outcome.err.count("\n") == 1
+    for word in words:
+        assert word in outcome.err
+
+
+def test_the_example_trains_on_unlabelled_images_with_the_contrast_on_top(
+    recoseg, repository, tmp_path, small, lines
+) -> None:
+    example = repository / "examples" / "own_method.py"
+    shutil.copy(example, tmp_path / "example_method.py")
+    words = ["--split.labels=4", "--method.factory=example_method:self_training", "--contrast=reco"]
+    outcome = recoseg("train", "--out", "run", *small, *words)
+    assert outcome.code == 0, outcome.err
+    assert {"unlabelled", "contrast"} <= lines(tmp_path / "run" / "losses.jsonl")[-1].keys()
+    page = (repository / "docs" / "training.md").read_text(encoding="utf-8")
+    (listing,) = (block for block in re.findall(r"```python\n(.*?)```", page, re.S) if "Method" in block)
+    assert listing.strip() in example.read_text(encoding="utf-8")
+
+
+def test_the_page_names_every_field_of_a_batch_and_every_part(repository) -> None:
+    page = (repository / "docs" / "training.md").read_text(encoding="utf-8")
+    for field in (*fields(Batch), *fields(MethodParts)):
+        assert f"`{field.name}" in page
+    assert "needs_unlabelled = True" in page

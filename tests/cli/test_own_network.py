@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 
 import pytest
@@ -61,6 +62,26 @@ def test_a_function_of_ones_own_makes_the_network(run_resume_and_report, tmp_pat
     saved = yaml.safe_load((tmp_path / "whole" / "config.yaml").read_text())["model"]
     assert saved["name"] == "factory"
     assert saved["factory"] == own_unet
+
+
+def test_the_command_of_the_page_trains_the_examples_network(recoseg, repository, photos, tmp_path) -> None:
+    page = (repository / "docs" / "networks.md").read_text(encoding="utf-8")
+    (line,) = (
+        line for line in page.splitlines() if line.startswith("recoseg train") and "my_network:" in line
+    )
+    words = shlex.split(
+        line.replace("my_network:UNet", "unet_of_page:unet").replace("my/images", str(photos))
+    )
+    shutil.copy(repository / "examples" / "unet.py", tmp_path / "unet_of_page.py")
+    tiny = [word for word in TINY if not word.startswith("--data")]
+    outcome = recoseg(*words[1:], "--out", "run", *tiny)
+    assert outcome.code == 0, outcome.err
+    (note,) = (line for line in outcome.out.splitlines() if "head_lr_factor" in line)
+    assert "encoder" in note
+    rates = {
+        line["lr"] for line in map(json.loads, (tmp_path / "run" / "losses.jsonl").read_text().splitlines())
+    }
+    assert max(rates) == 0.0006  # of all parts: none has five times that
 
 
 def test_a_transformers_checkpoint_makes_the_network(run_resume_and_report, tmp_path, segformer) -> None:

@@ -50,6 +50,17 @@ def test_two_runs_share_a_page(recoseg, two_runs, tmp_path) -> None:
     assert text.count("val/0000") >= 2  # both validation images are shown
 
 
+def test_unlabelled_images_that_a_method_does_not_use_are_not_counted(recoseg, two_runs, tiny) -> None:
+    words = [*tiny, "--split.labels=2"]  # of 6
+    for name, method in (("plain", "supervised"), ("mean", "mean_teacher")):
+        assert recoseg("train", "--out", name, *words, "--method", method).code == 0
+    assert recoseg("report", "plain", "mean", "--out", "both.html").code == 0
+    cells = re.findall(
+        r'data-label="Unlabelled images">(.*?)<', Path("both.html").read_text(encoding="utf-8")
+    )
+    assert cells == ["0", "4"]
+
+
 def test_a_page_can_be_written_again_where_training_put_it(recoseg, two_runs, tmp_path) -> None:
     page = tmp_path / "one" / "report" / "index.html"
     before = page.read_bytes()

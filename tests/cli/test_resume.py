@@ -340,6 +340,26 @@ def test_a_run_that_is_done_says_so_and_stays_as_it_is(trained_run, recoseg, sma
     assert {path: path.read_bytes() for path in before} == before
 
 
+def test_data_that_has_moved_is_named_with_the_option_that_says_where(
+    recoseg, photos, tiny, tmp_path
+) -> None:
+    words = [word for word in tiny if not word.startswith("--data.")]
+    assert recoseg("train", "--data", photos, "--out", "run", *words, "--no-page").code == 0
+    moved = photos.rename(tmp_path / "moved")
+    for command in (
+        ("report", "run"),
+        ("evaluate", "run"),
+        ("picture", "relations", "run"),
+        ("train", "--resume", "run"),
+    ):
+        outcome = recoseg(*command)
+        assert (outcome.code, outcome.err.count("\n")) == (1, 1)
+        assert "--resume run --data FOLDER" in outcome.err
+    assert recoseg("train", "--resume", "run", "--data", moved, "--no-page").code == 0
+    assert recoseg("report", "run").code == 0
+    assert recoseg("evaluate", "run").code == 0
+
+
 QUICK_CONTRAST = [
     "--contrast.num-queries=8", "--contrast.num-keys=16", "--contrast.feature-channels=8",
 ]  # fmt: skip

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from recoseg.cli.status import seconds_left
+from recoseg.cli.status import images_by, seconds_left
+from recoseg.config import load
 from recoseg.runs.run_folder import RunFolder
 
 
@@ -89,6 +90,13 @@ def line(iteration: int, seconds: float) -> dict[str, float]:
 
 def test_the_time_left_follows_the_pace_of_the_last_lines() -> None:
     assert seconds_left([line(10, 100.0), line(20, 110.0), line(30, 120.0)], 50) == 20
+
+
+def test_the_time_left_counts_the_unlabelled_images_that_a_supervised_start_lacks() -> None:
+    """10 steps of 2 images took 10 s; 10 more of them are left, and 80 of 4: 20 and 320 images."""
+    words = ["--method=mean_teacher", "--train.iterations=100", "--train.labelled_per_step=2"]
+    counted = images_by(load(None, words))
+    assert seconds_left([line(5, 5.0), line(10, 10.0)], 100, counted) == pytest.approx((20 + 320) / 2)
 
 
 def test_the_time_left_knows_only_the_clock_of_the_process_that_runs() -> None:

@@ -61,6 +61,41 @@ def test_an_existing_path_is_kept_as_an_absolute_one(tmp_path, monkeypatch) -> N
     assert load(None, ["--data", "photos"]).data == FolderData(root=str(tmp_path / "photos"))
 
 
+RECO = "method: {name: mean_teacher, mix: cutmix}\ncontrast: {name: reco, num_keys: 64}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "keys"),
+    [
+        (["--method", "supervised"], None),
+        (["--method.name=fixmatch"], None),
+        (["--method.factory", "mine:make"], None),
+        (["--method", "supervised", "--contrast", "reco"], 64),
+        (["--method", "supervised", "--contrast.num_keys=32"], 32),
+        (["--method", "mean_teacher", "--method.mix", "cutout"], 64),
+        (["--train.seed", "3"], 64),
+    ],
+)
+def test_another_method_takes_the_contrast_of_a_config_away_unless_asked_for(tmp_path, words, keys) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text(RECO)
+    contrast = load(path, words).contrast
+    assert (contrast and contrast.num_keys) == keys
+
+
+def test_the_contrast_of_a_config_that_names_no_method_stays(tmp_path) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text("contrast: reco\n")
+    assert load(path, ["--method", "mean_teacher"]).contrast is not None
+
+
+def test_a_factory_or_a_checkpoint_needs_no_second_word_whatever_the_config_has() -> None:
+    words = ["--data.root=."]
+    assert load("own_images", [*words, "--method.factory", "mine:make"]).method.name == "factory"
+    assert load("own_images", [*words, "--model.factory", "mine:unet"]).model.name == "factory"
+    assert load("own_images", [*words, "--model.checkpoint", "nvidia/mit-b0"]).model.name == "transformers"
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

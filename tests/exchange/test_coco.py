@@ -48,7 +48,7 @@ def test_masks_as_run_lengths_in_both_spellings(one_image, imported) -> None:
         {"category_id": 1, "segmentation": {"size": [4, 6], "counts": counts.tolist()}},
     )
     assert (imported("coco", to="plain").labels("a") == mask).all()
-    one_image({"category_id": 1, "segmentation": {"size": [4, 6], "counts": pack_counts(counts)}})
+    one_image({"category_id": 1, "segmentation": {"size": [4, 6], "counts": pack_counts(counts, 4, 6)}})
     assert (imported("coco", to="packed").labels("a") == mask).all()
 
 
@@ -79,39 +79,105 @@ def test_ids_with_gaps_and_two_categories_of_one_name(one_image, imported, box) 
     )
     made = imported("coco")
     assert made.names == ("background", "stem", "leaf")
-    assert made.rows("a")[0] == "221000"
+    assert made.rows("a")[0] == "221.00"
     assert made.notes["categories that are called 'leaf' again: the same class"] == 1
-    assert made.notes["objects of a category that the file does not list: left out"] == 1
+    assert made.notes["objects without a known class: void"] == 1
 
 
-def test_what_cannot_be_drawn_is_counted_by_its_reason(one_image, imported, box) -> None:
+def test_what_covers_no_pixel_is_left_out_and_counted(one_image, imported, box) -> None:
     one_image(
         {"category_id": 1, "segmentation": [box(4, 2, 60, 40)]},
         {"category_id": 1, "segmentation": [box(40, 2, 60, 40)]},
         {"category_id": 1, "segmentation": [box(1.1, 1.1, 1.2, 1.2)]},
         {"category_id": 1, "segmentation": [[0, 0, 3, 3]]},
-        {"category_id": 1, "bbox": [0, 0, 3, 3], "segmentation": []},
-        {"category_id": 1, "segmentation": [[0, 0, 3]]},
-        {"category_id": 1, "segmentation": [[0, 0, 3, "x", 1, 1]]},
-        {"category_id": 1, "segmentation": [[0, 0, 3, float("nan"), 1, 1]]},
-        {"category_id": 1, "segmentation": {"size": [4, 6], "counts": [1, 2]}},
-        {"category_id": 1, "segmentation": {"size": [5, 6], "counts": [30]}},
         {"image_id": 8, "category_id": 1, "segmentation": [box(0, 0, 1, 1)]},
         {"caption": "a leaf"},
     )
     made = imported("coco")
     assert made.rows("a") == ["000000", "000000", "000011", "000011"]
+    assert made.told.num_voided == 0
     assert made.notes == {
         "annotations of images that the file does not list: left out": 1,
         "objects that reach beyond their image: cut at its border": 1,
         "objects outside of their image: left out": 1,
         "objects too small to cover the centre of a pixel: left out": 1,
         "polygons of fewer than three corners: left out": 1,
-        "objects with a bounding box but no mask: left out": 1,
-        "objects that are not as the format has them: left out": 4,
-        "masks of another size than the file gives for their image: left out": 1,
         "annotations without a category, such as captions: left out": 1,
     }
+
+
+BOX = [0, 0, 3, 1]  # x, y, width, height
+UNREADABLE = {
+    "half a pair": {"segmentation": [[0, 0, 3]]},
+    "a letter": {"segmentation": [[0, 0, 3, "x", 1, 1]]},
+    "no number": {"segmentation": [[0, 0, 3, float("nan"), 1, 1]]},
+    "beyond any image": {"segmentation": [[0, 0, 3, 1e308, -1e308, 1]]},
+    "no list": {"segmentation": 7},
+    "no polygon": {"segmentation": ["x"]},
+    "too few pixels": {"segmentation": {"size": [4, 6], "counts": [1, 2]}},
+    "pixels below 0": {"segmentation": {"size": [4, 6], "counts": [-1, 2, 23]}},
+    "a sum that wraps": {"segmentation": {"size": [4, 6], "counts": [2**62, 2**62, 2**62, 2**62, 24]}},
+    "a sum of 64 bits that wraps": {"segmentation": {"size": [4, 6], "counts": [2**64 - 1, 25]}},
+    "beyond 64 bits": {"segmentation": {"size": [4, 6], "counts": [10**30]}},
+    "parts of pixels": {"segmentation": {"size": [4, 6], "counts": [23.5, 0.5]}},
+    "letters of no counts": {"segmentation": {"size": [4, 6], "counts": "é~"}},
+    "letters without end": {"segmentation": {"size": [4, 6], "counts": "o" * 100_000}},
+    "letters that are cut short": {"segmentation": {"size": [4, 6], "counts": "ho"}},
+    "letters whose sum wraps": {"segmentation": {"size": [4, 6], "counts": "ooooooo?" * 4}},
+    "counts in a dict": {"segmentation": {"size": [4, 6], "counts": {"a": 1}}},
+    "a mask of another size": {"segmentation": {"size": [5, 6], "counts": [30]}},
+    "no counts": {"segmentation": {"size": [4, 6]}},
+    "a size without a number": {"segmentation": {"size": ["a", 6], "counts": [24]}},
+    "keypoints in pairs": {"keypoints": [1, 1, 2, 2]},
+    "a class in a list": {"category_id": [1], "segmentation": [[0, 0, 3, 0, 3, 3]]},
+}
+
+
+@pytest.mark.parametrize("broken", UNREADABLE.values(), ids=UNREADABLE)
+def test_an_object_that_cannot_be_read_is_void_in_its_box_or_where_nothing_is(
+    one_image, imported, box, broken
+) -> None:
+    leaf = {"category_id": 1, "segmentation": [box(0, 0, 2, 2)]}
+    one_image(leaf, {"category_id": 2, **broken, "bbox": BOX})
+    made = imported("coco", to="in its box")
+    assert made.rows("a") == ["11.000", "110000", "000000", "000000"]
+    assert (made.notes, made.told.num_voided) == ({"objects that cannot be read: void": 1}, 1)
+    one_image(leaf, {"category_id": 2, **broken, "bbox": BOX[:3]})
+    made = imported("coco", to="anywhere")
+    assert made.rows("a") == ["11....", "11....", "......", "......"]
+    assert made.names == ("background", "leaf", "stem")
+
+
+def test_an_image_without_a_readable_object_is_unlabelled(one_image, imported) -> None:
+    one_image(
+        {"category_id": 1, "bbox": BOX, "segmentation": [[0, 0, 3]]},
+        {"category_id": 1, "bbox": BOX, "segmentation": []},
+    )
+    made = imported("coco", empty="background")
+    assert made.keys() == []
+    assert made.notes == {
+        "objects that cannot be read: void": 1,
+        "objects with a bounding box but no mask: void": 1,
+    }
+
+
+def test_a_box_without_a_mask_beside_other_objects_is_void(one_image, imported, box) -> None:
+    one_image(
+        {"category_id": 1, "segmentation": [box(0, 0, 2, 2)]},
+        {"category_id": 2, "bbox": BOX, "segmentation": []},
+    )
+    made = imported("coco")
+    assert made.rows("a") == ["11.000", "110000", "000000", "000000"]
+    assert made.told.num_voided == 1
+
+
+@pytest.mark.parametrize("colour", [[1, 2, 300], [1, 2, "3"], [1.5, 2, 3], [-1, 0, 0], [1, 2], "red", 7])
+def test_a_colour_that_is_none_is_replaced(one_image, imported, box, colour) -> None:
+    one_image(
+        {"category_id": 1, "segmentation": [box(0, 0, 2, 2)]},
+        categories=[{"id": 1, "name": "leaf", "color": colour}],
+    )
+    assert imported("coco").told.classes.palette == ((0, 0, 0), (255, 60, 60))
 
 
 def test_keypoints_alone_become_partial_labels(one_image, imported) -> None:
@@ -166,6 +232,9 @@ def test_files_that_are_not_coco_are_refused_with_their_name(text, imported, coc
         imported("coco")
     text("x.json", {"images": [{"file_name": "a.jpg"}], "annotations": [], "categories": []})
     with pytest.raises(FileError, match=r"x.json: not as COCO writes it \(no 'id' in it\); export it again"):
+        imported("coco", path)
+    text("x.json", coco_file([], []))
+    with pytest.raises(UserError, match="lists no images"):
         imported("coco", path)
     twice = [{"id": 1, "file_name": "a.jpg"}, {"id": 1, "file_name": "b.jpg"}]
     text("x.json", coco_file(twice, []))

@@ -9,11 +9,10 @@ from PIL import Image
 
 from recoseg.errors import UserError
 from recoseg.exchange import FORMATS
-from recoseg.exchange.detection import foreign_labels, told_format
+from recoseg.exchange.detection import detect_format, foreign_labels
 
 COCO = {"images": [], "annotations": [], "categories": []}
 LABELME = {"shapes": [], "imagePath": "a.jpg"}
-SUPERVISELY = {"meta.json": {"classes": [], "tags": []}, "ds/ann/a.jpg.json": {"size": {}, "objects": []}}
 TASKS = [{"id": 1, "data": {"image": "a.jpg"}, "annotations": []}]
 SHORT = [{"id": 1, "image": "a.jpg", "annotator": 1}]
 XML = "<?xml version='1.0'?>\n<annotations>\n  <version>1.1</version>\n  <meta></meta>\n</annotations>"
@@ -25,7 +24,6 @@ EXPORTS = [
     ("cvat", {"annotations.xml": XML}),
     ("label_studio", {"project-1.json": TASKS}),
     ("label_studio", {"project-1-min.json": SHORT}),
-    ("supervisely", SUPERVISELY),
     ("yolo", {"data.yaml": "names: [leaf]"}),
     ("yolo", {"labels/a.txt": "0 0.1 0.1 0.5 0.1 0.5 0.5\n"}),
 ]
@@ -37,7 +35,7 @@ EXPORTS = [
 def test_each_format_is_told_and_no_other(name, files, text, tmp_path) -> None:
     for path, content in files.items():
         text(path, content)
-    assert told_format(tmp_path / "export") == name
+    assert detect_format(tmp_path / "export") == name
     assert name in FORMATS
 
 
@@ -48,17 +46,19 @@ def test_masks_are_told_by_their_folders(name, mask, photo, tmp_path) -> None:
     photo("images/a.jpg", 1, 1)
     path = photo(mask, 1, 1)
     Image.new("L", (1, 1)).save(path)
-    assert told_format(tmp_path / "export") == name
+    assert detect_format(tmp_path / "export") == name
 
 
 def test_a_folder_of_two_or_of_none_is_asked_about(text, tmp_path) -> None:
     text("a.json", COCO)
     text("annotations.xml", XML)
     with pytest.raises(UserError, match=r"may be coco or cvat: say which, as in recoseg import coco"):
-        told_format(tmp_path / "export")
+        detect_format(tmp_path / "export")
     text("other/notes.txt", "leaf 1")
-    with pytest.raises(UserError, match="no format that can be told; say which it is, one of coco, labelme"):
-        told_format(tmp_path / "export/other")
+    with pytest.raises(
+        UserError, match=r"no known format; give FORMAT, one of coco, labelme.*Supervisely: as COCO"
+    ):
+        detect_format(tmp_path / "export/other")
 
 
 def test_exports_in_a_dataset_are_named_once_with_their_remedy(text, tmp_path) -> None:
@@ -94,5 +94,5 @@ def test_each_file_is_read_once_to_tell_its_format(text, tmp_path, monkeypatch) 
     reads = []
     whole = Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda path: (reads.append(path.name), whole(path))[1])
-    assert told_format(tmp_path / "export") == "coco"
+    assert detect_format(tmp_path / "export") == "coco"
     assert sorted(reads) == ["a.json", "b.json", "c.json"]

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from PIL import Image
+from pycocotools import mask as coco
 
 from recoseg.errors import UserError
 from recoseg.exchange import FORMATS
@@ -99,7 +100,6 @@ def test_coco_has_an_object_for_each_connected_region(tmp_path) -> None:
 
 @given(LABELS)
 def test_pycocotools_reads_the_same_masks(labels) -> None:
-    coco = pytest.importorskip("pycocotools.mask", reason="pycocotools is not installed")
     with tempfile.TemporaryDirectory() as folder:
         content = exported(dataset(Path(folder), {"a": labels}), "rle")
     seen = np.zeros_like(labels)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 import zipfile
 
 import numpy as np
@@ -14,9 +15,10 @@ from PIL import Image, ImageOps
 from recoseg.data.folder import Folder
 from recoseg.data.image_files import read_rgb
 from recoseg.errors import UserError
-from recoseg.exchange.drawing import EXIF_RULE
+from recoseg.exchange.drawing import EXIF_RULE, Drawing
+from recoseg.exchange.intake import unpack
 from recoseg.exchange.label_writer import LabelWriter
-from recoseg.exchange.unpacking import unpacked
+from recoseg.exchange.photo_finder import PhotoFinder
 
 
 @pytest.fixture
@@ -118,6 +120,64 @@ def test_of_several_images_of_one_name_the_folders_decide(coco, photo, imported)
     made = imported("coco")
     assert made.keys() == ["a/x"]
     assert made.notes == {"images whose name several files have: left out": 1}
+
+
+def test_one_name_in_many_folders_takes_no_longer_than_many_names(tmp_path) -> None:
+    names = [f"{number}/deep/x.jpg" for number in range(1500)]
+    for name in names:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True)
+        path.touch()
+    start = time.process_time()
+    finder = PhotoFinder(tmp_path)
+    assert [finder.find(f"photos\\{name}") for name in names] == [tmp_path / name for name in names]
+    assert isinstance(finder.find("deep/x.jpg"), str)
+    assert isinstance(finder.find("/".join(["deep"] * 100_000) + "/x.jpg"), str)
+    assert time.process_time() - start < 2
+
+
+def test_an_image_that_is_listed_many_times_has_all_its_objects(
+    photo, text, coco_file, box, imported
+) -> None:
+    photo("a.png", 1, 4)
+    listed = [{"id": number, "file_name": "a.png", "height": 1, "width": 4} for number in range(4)]
+    objects = [
+        {"image_id": number, "category_id": 1 + number % 2, "segmentation": [box(number, 0, number + 1, 1)]}
+        for number in range(4)
+    ]
+    text("x.json", coco_file(listed, objects))
+    assert imported("coco").rows("a") == ["1212"]
+
+
+def test_masks_that_no_memory_holds_at_once_are_drawn_one_after_the_other(
+    photo, text, coco_file, box, imported, monkeypatch
+) -> None:
+    photo("a.png", 2, 4)
+    objects = [
+        {"image_id": 1, "category_id": 1 + number % 2, "segmentation": [box(0, 0, 4 - number, 2)]}
+        for number in range(4)
+    ]
+    text("x.json", coco_file([{"id": 1, "file_name": "a.png"}], objects))
+    rows = imported("coco").rows("a")
+    monkeypatch.setattr("recoseg.exchange.drawing._MOST_KEPT", 9)
+    assert imported("coco", to="again").rows("a") == rows == ["2121", "2121"]
+
+
+def test_memory_that_runs_out_for_one_image_is_a_problem_of_that_image(coco, imported, monkeypatch) -> None:
+    coco({"a.png": (2, 3), "b.png": (2, 3)})
+    draw = Drawing.__call__
+
+    def fail(drawing, image, photo, notes):
+        if photo.stem == "a":
+            raise MemoryError
+        return draw(drawing, image, photo, notes)
+
+    monkeypatch.setattr(Drawing, "__call__", fail)
+    made = imported("coco")
+    assert made.keys() == ["b"]
+    (problem,) = made.told.problems
+    assert "memory" in problem.what
+    assert "--workers" not in problem.remedy
 
 
 def test_images_of_one_stem_keep_their_suffix_in_their_key(coco, imported) -> None:
@@ -312,24 +372,24 @@ def test_a_zip_is_unpacked_once_and_nothing_outside_of_its_folder(coco, tmp_path
         file.writestr("../evil.txt", "x")
         file.writestr("/tmp/recoseg-evil.txt", "x")
     shutil.rmtree(tmp_path / "export")
-    folder = unpacked(archive, tmp_path / "own/unpacked")
+    folder = unpack(archive, tmp_path / "own/unpacked")
     assert imported("coco", folder).keys() == ["a"]
     assert sorted(path.name for path in folder.rglob("*.*")) == ["a.png", "instances.json"]
     assert not (tmp_path / "own/evil.txt").exists()
     time = (folder / "instances.json").stat().st_mtime_ns
-    assert (unpacked(archive, folder) / "instances.json").stat().st_mtime_ns == time
+    assert (unpack(archive, folder) / "instances.json").stat().st_mtime_ns == time
 
 
 def test_what_is_no_zip_or_says_to_be_too_large_is_refused(tmp_path, monkeypatch) -> None:
     (tmp_path / "x.zip").write_bytes(b"no zip")
     with pytest.raises(UserError, match=r"x\.zip: not a zip that can be read"):
-        unpacked(tmp_path / "x.zip", tmp_path / "own")
+        unpack(tmp_path / "x.zip", tmp_path / "own")
     with zipfile.ZipFile(tmp_path / "y.zip", "w") as file:
         file.writestr("a.txt", "1234")
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda place: usage._replace(free=3))
     with pytest.raises(UserError, match="unpacks to"):
-        unpacked(tmp_path / "y.zip", tmp_path / "own")
+        unpack(tmp_path / "y.zip", tmp_path / "own")
 
 
 def test_a_log_that_names_files_elsewhere_removes_none(coco, imported, tmp_path) -> None:

@@ -110,15 +110,33 @@ def test_the_newest_annotation_counts_and_predictions_do_not(photo, text, import
     }
 
 
-def test_brushes_that_are_damaged_are_counted(photo, text, imported) -> None:
+BROKEN = {
+    "a brush that is cut short": result("brushlabels", "tendril", format="rle", rle=[0, 0, 0, 200, 58]),
+    "a brush of as many zeros as a number says": result("brushlabels", "stem", format="rle", rle=10**15),
+    "no corners": result("polygonlabels", "stem", points=[]),
+    "an angle that is no number": result(
+        "rectanglelabels", "stem", x=0, y=0, width=9, height=9, rotation="nan"
+    ),
+    "a radius in words": result("ellipselabels", "stem", x=0, y=0, radiusX="a", radiusY=9),
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
+def test_a_region_that_cannot_be_read_leaves_nothing_background(photo, text, imported, broken) -> None:
     photo("a.jpg", 5, 10)
-    short = result("brushlabels", "stem", format="rle", rle=[0, 0, 0, 200, 58])
-    unnamed = {**POLYGON, "value": {"points": POLYGON["value"]["points"]}}
-    text("tasks.json", [task("a.jpg", POLYGON, short, unnamed)])
-    assert imported("label_studio").notes == {
-        "regions without a label: left out": 1,
-        "objects that are not as the format has them: left out": 1,
-    }
+    text("tasks.json", [task("a.jpg", POLYGON, broken)])
+    made = imported("label_studio")
+    assert made.rows("a") == ["11........", "11........", *[".........."] * 3]
+    assert made.notes == {"objects that cannot be read: void": 1}
+
+
+def test_a_region_without_a_label_is_void(photo, text, imported) -> None:
+    photo("a.jpg", 5, 10)
+    unnamed = {**POLYGON, "value": {"points": [[0, 0], [40, 0], [40, 20], [0, 20]]}}
+    text("tasks.json", [task("a.jpg", POLYGON, unnamed)])
+    made = imported("label_studio")
+    assert made.rows("a") == ["11..000000", "1100000000", *["0000000000"] * 3]
+    assert made.notes == {"objects without a known class: void": 1}
 
 
 def test_a_list_of_other_things_is_refused(text, imported) -> None:

@@ -90,19 +90,31 @@ def test_images_are_named_from_where_the_json_lies_also_by_windows(photo, text, 
     assert made.keys() == ["friday/x", "monday/x"]  # the other one stays unlabelled
 
 
+def test_a_mask_that_says_to_be_larger_than_its_image_is_void_in_its_place(photo, text, imported) -> None:
+    photo("a.jpg", 2, 3)
+    square = shape("leaf", "polygon", (0, 0), (1, 0), (1, 1), (0, 1))
+    huge = io.BytesIO()
+    Image.new("1", (9000, 9000), 1).save(huge, "PNG")
+    packed = base64.b64encode(huge.getvalue()).decode()
+    text("a.json", labelme("a.jpg", 2, 3, square, shape("stem", "mask", (1, 0), (1, 1), mask=packed)))
+    made = imported("labelme")
+    assert made.rows("a") == ["1.0", "0.0"]
+    assert made.notes == {"objects that cannot be read: void": 1}
+
+
 def test_wrong_files_are_named(photo, text, imported) -> None:
     photo("a.jpg", 2, 2)
     text("a.json", labelme("a.jpg", 2, 2, {"points": [[0, 0], [2, 0], [2, 2]]}, shape("x", "cube", (1, 1)),
                            shape("y", "rectangle", (0, 0)),
-                           shape("z", "polygon", (0, 0), (2, 0), (2, 2), (0, 2)),
+                           shape("z", "polygon", (0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)),
                            shape("z", "mask", (0, 0), (1, 1), mask="no PNG")))  # fmt: skip
     text("settings.json", {"theme": "dark"})
     made = imported("labelme")
-    assert made.rows("a") == ["11", "11"]
+    assert made.rows("a") == ["11", "1."]
     assert made.notes == {
         "JSON files without shapes: not read": 1,
-        "objects that are not as the format has them: left out": 3,
-        "shapes of the type 'cube', which has no pixels: left out": 1,
+        "objects that cannot be read: void": 3,
+        "objects of the type 'cube', which cannot be drawn: void": 1,
     }
     text("b.json", "[1, 2")
     with pytest.raises(FileError, match=r"b.json: not JSON, or cut short"):

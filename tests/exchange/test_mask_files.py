@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from recoseg.colours import distinct_colours
+from recoseg.data.problem import FileError
 from recoseg.errors import UserError
 
 
@@ -59,6 +60,19 @@ def test_names_of_labelme2voc(photo, save, text, imported) -> None:
     made = imported("voc")
     assert made.names == ("background", "leaf")
     assert made.rows("a") == ["01."]
+
+
+def test_names_have_a_mark_in_front_and_never_more_than_a_file_holds(photo, save, text, imported) -> None:
+    photo("JPEGImages/a.jpg", 1, 3)
+    save("SegmentationClass/a.png", [[0, 1, 255]])
+    path = text("class_names.txt", "\ufeff__ignore__\n_background_\nleaf\n")
+    assert imported("voc").rows("a") == ["01."]
+    path.write_text("\n".join(f"class {number}" for number in range(300)))
+    with pytest.raises(FileError, match=r"class_names\.txt: .*300 names, where 255 are the most"):
+        imported("voc", to="other")
+    text("labelmap.txt", "leaf:0,300,0::\n")
+    with pytest.raises(FileError, match=r"labelmap\.txt: .*the colour 0,300,0"):
+        imported("voc", to="third")
 
 
 def test_a_value_without_a_class_is_a_problem_and_others_go_on(photo, save, text, imported) -> None:

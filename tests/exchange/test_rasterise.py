@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import ndimage
 
+from recoseg.exchange.annotation import Polygons, Strokes
 from recoseg.exchange.outlines import outlines, with_holes_joined
-from recoseg.exchange.rasterise import Patch, box, cut, ellipse, fill, joined, stroke, turned
+from recoseg.exchange.rasterise import Patch, box, cut, ellipse, fill, turned
 
 COORDINATES = st.floats(-3, 12, allow_nan=False, width=32).map(lambda value: round(value, 2))
 RINGS = st.lists(st.tuples(COORDINATES, COORDINATES), min_size=3, max_size=8)
@@ -70,15 +71,26 @@ def test_what_is_far_outside_needs_no_memory() -> None:
     huge = fill([box(-1e12, -1e12, 1e12, 1e12)], 3, 4)
     assert huge.area == 12
     assert fill([box(1e9, 1e9, 2e9, 2e9)], 3, 4).area == 0
+    assert Polygons((box(-9e8, -9e8, 9e8, 9e8),) * 2).patch(3, 4, 1).area == 12
+
+
+def test_a_polygon_that_takes_all_memory_is_refused_before() -> None:
+    zigzag = np.stack((np.arange(20_000) % 7, np.arange(20_000) % 2 * 1e4), axis=1).astype(float)
+    with pytest.raises(ValueError, match="too many corners"):
+        fill([zigzag], 10_000, 10)
+    with pytest.raises(ValueError, match="more than 20000 points"):
+        Strokes((np.zeros((20_001, 2)),))
+
+
+def drawn(points, thickness: int, height: int, width: int) -> np.ndarray:
+    strokes = Strokes((np.array(points),))
+    return whole(cut(strokes.patch(height, width, thickness), height, width), height, width)
 
 
 def test_a_point_is_a_square_and_a_line_a_band() -> None:
-    assert (
-        whole(stroke(np.array([[2.3, 1.8]]), 3, 5, 6), 5, 6).nonzero()[0].tolist()
-        == [0] * 3 + [1] * 3 + [2] * 3
-    )
-    assert whole(stroke(np.array([[2.3, 1.8]]), 1, 5, 6), 5, 6).nonzero() == (np.array([1]), np.array([2]))
-    line = whole(stroke(np.array([[1.5, 2.5], [6.5, 2.5]]), 1, 5, 8), 5, 8)
+    assert drawn([[2.3, 1.8]], 3, 5, 6).nonzero()[0].tolist() == [0] * 3 + [1] * 3 + [2] * 3
+    assert drawn([[2.3, 1.8]], 1, 5, 6).nonzero() == (np.array([1]), np.array([2]))
+    line = drawn([[1.5, 2.5], [6.5, 2.5]], 1, 5, 8)
     assert line[2].tolist() == [False, *[True] * 6, False]
     assert line.sum() == 6
 
@@ -93,7 +105,7 @@ def test_an_ellipse_has_its_area_and_turns_clockwise() -> None:
 
 
 def test_patches_are_joined_and_cut() -> None:
-    both = joined([fill([box(0, 0, 2, 1)], 9, 9), fill([box(4, 3, 5, 5)], 9, 9)])
+    both = Polygons((box(0, 0, 2, 1), box(4, 3, 5, 5))).patch(9, 9, 1)
     assert (both.top, both.left, both.mask.shape, both.area) == (0, 0, (5, 5), 4)
     ones = np.ones((4, 4), dtype=bool)
     assert cut(Patch(-1, 2, ones), 2, 4) == (0, 2, pytest.approx(np.ones((2, 2))))

@@ -1,4 +1,4 @@
-"""Run lengths against numbers by hand, slow readings of the formats, and pycocotools where there is one."""
+"""Run lengths against numbers by hand, slow readings of the formats, and pycocotools."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from pycocotools import mask as coco
 
 from recoseg.exchange.run_lengths import (
+    counts_from,
     counts_of,
     mask_of,
     pack_brush,
@@ -27,33 +29,38 @@ def test_counts_begin_with_pixels_outside() -> None:
 
 
 def test_counts_that_do_not_add_up_are_refused() -> None:
-    for counts in ([2, 3], [2, -1, 5]):
-        with pytest.raises(ValueError, match="run lengths of"):
-            mask_of(np.array(counts), 6)
+    for counts in ([2, 3], [2, -1, 5], [], [2**62] * 4 + [6], [2**63 - 1, 2**63 - 1, 8]):
+        with pytest.raises(ValueError, match="do not add up to 6"):
+            mask_of(np.array(counts, dtype=np.int64), 6)
+
+
+@pytest.mark.parametrize("values", [5, "123", [[1, 2]], [1.5], [True], [None], {}, [2**64], [[]]], ids=repr)
+def test_counts_are_a_list_of_whole_numbers(values) -> None:
+    with pytest.raises(ValueError, match="no list of whole numbers"):
+        counts_from(values)
 
 
 def test_a_compressed_string_by_hand() -> None:
     # 6 is one letter, 48 + 6; 40 = 8 + 32 * 1 two, the first with the bit for more: 48 + 32 + 8, 48 + 1;
     # the fourth number is written as its difference to the second: 38 - 40 = -2, 48 + 30.
     assert unpack_counts("6X15N").tolist() == [6, 40, 5, 38]
-    assert pack_counts(np.array([6, 40, 5, 38])) == "6X15N"
+    assert pack_counts(np.array([6, 40, 5, 38]), 1, 89) == "6X15N"
 
 
 @given(st.lists(st.integers(0, 2**31), min_size=1, max_size=40))
 def test_any_counts_survive_compression(counts) -> None:
-    assert unpack_counts(pack_counts(np.array(counts))).tolist() == counts
+    assert unpack_counts(pack_counts(np.array(counts), 1, sum(counts))).tolist() == counts
 
 
 @given(MASKS)
 def test_compression_is_that_of_pycocotools(mask) -> None:
-    coco = pytest.importorskip("pycocotools.mask", reason="pycocotools is not installed")
     theirs = coco.encode(np.asfortranarray(mask.astype(np.uint8)))["counts"].decode()
-    assert pack_counts(counts_of(mask.ravel(order="F"))) == theirs
+    assert pack_counts(counts_of(mask.ravel(order="F")), *mask.shape) == theirs
     ours = mask_of(unpack_counts(theirs), mask.size).reshape(mask.shape, order="F")
     assert (ours == mask).all()
 
 
-@pytest.mark.parametrize("text", ["é", "6X", " ", "Z" * 20 + "0"])
+@pytest.mark.parametrize("text", ["é", "6X", " ", "Z" * 20 + "0", "o" * 10**6])
 def test_letters_that_are_no_counts_are_refused(text) -> None:
     with pytest.raises(ValueError):
         unpack_counts(text)

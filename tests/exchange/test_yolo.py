@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from recoseg.data.problem import FileError
 from recoseg.errors import UserError
+from recoseg.exchange.detection import detect_format
 
 SQUARE = "0 0 0 0.5 0 0.5 0.5 0 0.5\n"
 
@@ -38,12 +40,16 @@ def test_boxes_are_no_masks_and_wrong_lines_are_counted(photo, text, imported) -
     text("labels/a.txt", f"0 0.5 0.5 0.1 0.1\n7 {SQUARE[2:]}x 0 0\n0 0 0 1\n0 0 0 1 1\n\n1 {SQUARE[2:]}")
     made = imported("yolo")
     assert made.names == ("background", "leaf")
+    assert made.rows("a") == ["1.", ".."]
     assert made.notes == {
         "classes that are called 'leaf' again: the same class": 1,
-        "objects with a bounding box but no mask: left out": 2,
-        "objects of a class that has no name: left out": 1,
-        "objects that are not as the format has them: left out": 2,
+        "objects with a bounding box but no mask: void": 2,
+        "objects without a known class: void": 1,
+        "objects that cannot be read: void": 2,
     }
+    text("labels/a.txt", f"0 0.75 0.75 0.1 0.1\n7 {SQUARE[2:]}1 0.5 0 1 0 1 0.5 0.5 0.5")
+    made = imported("yolo", to="again")
+    assert made.rows("a") == [".1", "0."]
 
 
 def test_a_hole_that_is_reached_by_a_cut(photo, text, imported) -> None:
@@ -75,4 +81,46 @@ def test_an_empty_file_means_background_only_if_it_is_said(photo, text, imported
 def test_a_folder_without_images_is_refused(text, imported) -> None:
     text("data.yaml", "names: [leaf]\n")
     with pytest.raises(UserError, match="holds no images"):
+        imported("yolo")
+
+
+BOMB = "a0: &a0 [x]\n" + "".join(
+    f"a{number}: &a{number} [{', '.join([f'*a{number - 1}'] * 9)}]\n" for number in range(1, 30)
+)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [f"{BOMB}names: *a29\n", f"{BOMB}names: [*a29]\n", "names: [leaf",
+     "names: leaf\n", "names: {a: leaf}\n", f"names: [{'a, ' * 2**17}]\n", "names: &a [*a]\n"],
+    ids=["aliases", "aliases in a list", "cut short", "no list", "no numbers", "too large",
+         "a list that holds itself"],
+)  # fmt: skip
+def test_names_that_cannot_be_read_are_an_error_and_classes_never_lose_theirs(
+    content, photo, text, imported, tmp_path
+) -> None:
+    text("data.yaml", content)
+    photo("images/a.jpg", 2, 2)
+    text("labels/a.txt", SQUARE)
+    with pytest.raises(FileError, match=r"data\.yaml: .*; \w"):
+        imported("yolo")
+    assert detect_format(tmp_path / "export") == "yolo"
+
+
+def test_names_may_be_words_of_yaml_and_have_a_mark_or_the_letters_of_windows(
+    photo, text, imported, tmp_path
+) -> None:
+    photo("images/a.jpg", 2, 2)
+    text("labels/a.txt", "\ufeff" + SQUARE)
+    text("data.yaml", "\ufeffnames: [yes, 010, ' leaf\n\n  stem ']\n")
+    assert imported("yolo").names == ("background", "yes", "010", "leaf stem")
+    (tmp_path / "export/data.yaml").unlink()
+    (tmp_path / "export/classes.txt").write_bytes("bl\u00e4tter\n".encode("latin-1"))
+    assert imported("yolo", to="other").names == ("background", "bl\u00e4tter")
+
+
+def test_a_class_of_a_huge_number_is_refused_without_listing_those_before_it(photo, text, imported) -> None:
+    photo("images/a.jpg", 2, 2)
+    text("labels/a.txt", SQUARE.replace("0 ", "99999999999 ", 1))
+    with pytest.raises(UserError, match="255 are the most"):
         imported("yolo")

@@ -23,7 +23,7 @@ SOUND = (torch.ones(1, 4, 1, 2), torch.tensor([[[0, 1]]]), torch.full((1, 2, 1, 
         (1, torch.zeros(1, 4, 8).long(), r"labels: got shape \(1, 4, 8\), needs \(1, 1, 2\).*shrink_labels"),
         (1, torch.zeros(1, 1, 2), "labels: got torch.float32, needs an integer dtype"),
         (1, torch.tensor([[[0, 2]]]), "labels: got 1 pixels outside 0 to 1, needs one of the 2 classes"),
-        (1, torch.tensor([[[-1, 0]]]), "labels: got 1 pixels outside 0 to 1"),
+        (1, torch.tensor([[[-100, 0]]]), "labels: got 1 pixels outside 0 to 1.*ignore_index="),
         (
             1,
             torch.zeros(1, 1, 2, device="meta").long(),

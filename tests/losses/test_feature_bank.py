@@ -186,7 +186,7 @@ def test_what_was_saved_goes_on_as_if_nothing_had_happened(random_images) -> Non
     [
         ({"size": 0}, "size: got 0, needs a whole number of at least 1"),
         ({"size": 4, "per_step": 5}, "per_step: got 5, needs at most the size of the bank, 4"),
-        ({"warm_up": -1}, "warm_up: got -1, needs a number of steps"),
+        ({"warm_up": -1}, "warm_up: got -1, needs a whole number of at least 0"),
         ({"prototypes": "x"}, "prototypes="),
     ],
 )

@@ -44,7 +44,22 @@ def test_one_run_shows_the_numbers_of_its_last_evaluation(read_page, make_run):
         "Classes in the mean": "2 of 3",
         "Method": "mean_teacher with classmix",
         "Network": "deeplab_v3_plus, resnet101",
+        "Scored weights": "last",
     }
+
+
+def test_a_comparison_says_which_runs_are_scored_by_an_average(read_page, make_run):
+    plain, average = make_run(name="plain", num_unlabelled=0), make_run(name="mean", weights="EMA 0.975")
+    root = read_page(plain, average)
+    assert [row[0].partition("; ")[2] for row in table_rows(root, "comparison")] == [
+        "last weights",
+        "EMA 0.975",
+    ]
+    assert table_rows(root, "comparison")[0][7] == "0"  # unlabelled images
+    (note,) = (text for text in notes(root) if "EMA" in text)
+    assert "plain" in note
+    assert "--method.average 0.975" in note
+    assert not any("EMA" in text for text in notes(read_page(average, average)))
 
 
 def notes(root):

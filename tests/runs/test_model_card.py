@@ -39,7 +39,8 @@ def test_what_is_not_there_is_said_so() -> None:
     assert "None was given: ask before you use" in card
     for row in (
         "| labelled images | 1 |",
-        "| unlabelled images | 2 |",
+        "| unlabelled images | 0 |",  # Supervised uses none of the two
+        "| weights | last |",
         r"| split | random\_images, seed 3 |",
     ):
         assert row in card

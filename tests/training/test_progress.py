@@ -19,7 +19,7 @@ def shown(*, terminal: bool) -> str:
     display = ProgressDisplay(console, start=0, iterations=40_000)
     display.start()
     display.advance(30_000)
-    display.show(30_000, PARTS, 12.34, 2.0, 3_400_000_000)
+    display.show(30_000, PARTS, 12.34, 5000.0, 3_400_000_000)
     display.stop()
     return text.getvalue()
 

@@ -8,8 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from recoseg.distributed import gather_over_processes, world_size
-from recoseg.errors import UserError
-from recoseg.losses.regional_contrast.checks import check_count
+from recoseg.errors import UserError, require_whole
 from recoseg.losses.regional_contrast.choosing import Regions, group_by_class
 from recoseg.losses.regional_contrast.fast.pixel_vectors import chosen_vectors
 from recoseg.losses.regional_contrast.prototypes import Prototypes, unit_vectors
@@ -48,12 +47,11 @@ class FeatureBank(nn.Module):
         """`per_step` of a class are stored at once, at the most."""
         super().__init__()
         for name, value in (("num_classes", num_classes), ("channels", channels), ("size", size)):
-            check_count(name, value)
-        check_count("per_step", per_step)
+            require_whole(name, value)
+        require_whole("per_step", per_step)
         if per_step > size:
             raise UserError(f"per_step: got {per_step}, needs at most the size of the bank, {size}")
-        if warm_up < 0:
-            raise UserError(f"warm_up: got {warm_up}, needs a number of steps, at least 0")
+        require_whole("warm_up", warm_up, at_least=0)
         self.size, self.per_step, self.warm_up = size, per_step, warm_up
         self.means_first = lookup(_PROTOTYPES, prototypes, what="prototypes=")
         self.register_buffer("vectors", torch.zeros(num_classes, size, channels))

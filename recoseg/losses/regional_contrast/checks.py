@@ -5,28 +5,26 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from recoseg.errors import UserError
+from recoseg.errors import UserError, require_number
 from recoseg.types import IGNORE
 
 INTEGERS = (torch.uint8, torch.int16, torch.int32, torch.int64)
 
 
-def check_count(name: str, value: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise UserError(f"{name}: got {value!r}, needs a whole number of at least 1")
-
-
 def check_above_zero(name: str, value: float) -> None:
+    require_number(name, value)
     if not 0 < value < float("inf"):
         raise UserError(f"{name}: got {value!r}, needs a number above 0")
 
 
 def check_probability(name: str, value: float) -> None:
+    require_number(name, value)
     if not 0 <= value <= 1:
         raise UserError(f"{name}: got {value!r}, needs a probability from 0 to 1")
 
 
 def check_share(name: str, value: float) -> None:
+    require_number(name, value)
     if not 0 < value <= 1:
         raise UserError(f"{name}: got {value!r}, needs a share above 0, and at most 1")
 
@@ -55,6 +53,8 @@ def check_inputs(
     for name, device in (("labels", labels.device), ("probabilities", probabilities.device)):
         if device != features.device:
             raise UserError(f"{name}: got device {device}, needs that of the features, {features.device}")
+    if generator is not None and not isinstance(generator, torch.Generator):
+        raise UserError(f"generator: got {type(generator).__name__}, needs a torch.Generator")
     if generator is not None and generator.device.type != features.device.type:
         raise UserError(
             f"generator: got device {generator.device}, needs that of the features, {features.device}"

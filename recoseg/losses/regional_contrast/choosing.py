@@ -152,7 +152,8 @@ def _refuse_wrong_values(num_wrong: Tensor, pixels: ContrastPixels) -> None:
     if num_labels:
         raise UserError(
             f"labels: got {num_labels} pixels outside 0 to {pixels.num_classes - 1}, needs one of the "
-            f"{pixels.num_classes} classes of `probabilities`, or {IGNORE} for a pixel that takes no part"
+            f"{pixels.num_classes} classes of `probabilities`, or {IGNORE} for a pixel that takes no part; "
+            "where labels have another number for that, give it as ignore_index="
         )
     if num_probabilities:
         own = pixels.own_probability[~pixels.own_probability.isnan()]

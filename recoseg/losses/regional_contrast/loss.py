@@ -10,11 +10,10 @@ from typing import Literal, overload
 import torch
 from torch import Tensor, nn
 
-from recoseg.errors import UserError
+from recoseg.errors import UserError, require_whole
 from recoseg.losses.regional_contrast.bank import FeatureBank
 from recoseg.losses.regional_contrast.checks import (
     check_above_zero,
-    check_count,
     check_ignore_index,
     check_inputs,
     check_probability,
@@ -74,8 +73,8 @@ class RegionalContrast(nn.Module):
     ) -> None:
         super().__init__()
         check_ignore_index(ignore_index)
-        check_count("num_queries", num_queries)
-        check_count("num_keys", num_keys)
+        require_whole("num_queries", num_queries)
+        require_whole("num_keys", num_keys)
         check_above_zero("temperature", temperature)
         check_probability("hard_below", hard_below)
         if hard_share is not None:

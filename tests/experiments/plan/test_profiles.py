@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from recoseg.config import load
 from recoseg.errors import UserError
-from recoseg.experiments.plan.cells import cell_at
+from recoseg.experiments.plan.cells import cell_at, comparable, differing
 from recoseg.experiments.plan.grids import METHODS
 from recoseg.experiments.plan.profiles import load_profile, shipped
 
@@ -44,6 +46,26 @@ def test_all_rows_that_use_unlabelled_images_are_scored_by_the_same_average(name
             assert settings["method.decay"] == 0.996  # the authors': this average labels, too
         elif METHODS[row].method != "supervised":
             assert settings.get("method.decay", settings.get("method.average")) == decay, row
+
+
+ROWS = {"reco-classmix": None, "classmix": "for ClassMix alone", "supervised": "for supervised"}
+"""A row -> what stands before its settings in the head of a config of the paper."""
+
+
+@pytest.mark.parametrize(
+    ("config", "column"), [("pascal_voc", "voc-60"), ("cityscapes", "cityscapes-20"), ("sun_rgbd", "sun-50")]
+)
+def test_profile_paper_equals_the_configs_of_the_paper(config, column) -> None:
+    profile = load_profile("paper")
+    head = profile.config(column.partition("-")[0]).read_text()
+    for row, label in ROWS.items():
+        words = re.search(rf"{label}: +(.*)", head)[1].split() if label else []
+        settings = comparable(load(config, ["--data.root=.", *words]))
+        cell = cell_at(profile, column, row, 0, out=Path("runs"), data={}, lists=None)
+        assert differing(settings, cell.settings) == (), row
+    cell = cell_at(profile, column, "reco-classmix", 0, out=Path("runs"), data={}, lists=None)
+    assert (cell.settings["method.supervised_start"], cell.settings["method.ramp"]) == (0, 0)
+    assert (cell.settings["contrast.keys"], cell.settings["contrast.ramp"]) == ("per_query", 0)
 
 
 def test_the_original_mean_teacher_has_a_ramp_of_its_own_where_mixes_have_none() -> None:

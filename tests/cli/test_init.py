@@ -1,0 +1,116 @@
+"""What `recoseg init` writes for a folder and a machine, and what it says where it cannot."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from recoseg.config import load
+from recoseg.runs.suggestion import FolderFacts, MachineFacts, StepTimes, schedule, suggested_yaml, told
+
+MACHINE = MachineFacts(cores=2, gigabytes=8, gpu=None, has_weights=True)
+
+
+def facts(
+    root: Path, *, labelled: int = 10, unlabelled: int = 40, names=("background", "crack")
+) -> FolderFacts:
+    shares = dict(zip(names, (0.967, 0.033), strict=True))
+    return FolderFacts(root, labelled, unlabelled, num_val=3, size=(240, 320), shares=shares)
+
+
+def written(tmp_path: Path, of: FolderFacts, times: StepTimes, *, minutes: float | None = None):
+    """The config that is written, read back."""
+    path = tmp_path / "written.yaml"
+    path.write_text(suggested_yaml(of, MACHINE, schedule(of, times, minutes=minutes)), encoding="utf-8")
+    return load(path)
+
+
+def test_classes_are_weighted_however_rare_they_are(tmp_path) -> None:
+    of = facts(tmp_path)
+    assert "crack has 3.30 %" in suggested_yaml(of, MACHINE, schedule(of, StepTimes(1, 1, 1)))
+    assert written(tmp_path, of, StepTimes(1, 1, 1)).train.class_weights == "root"
+
+
+@pytest.mark.parametrize(
+    ("times", "minutes", "method", "iterations", "every"),
+    [
+        (StepTimes(0.5, 1, 0), None, "mean_teacher", 1500, 150),
+        (StepTimes(0.5, 1, 0), 15, "mean_teacher", 1000, 100),  # 900 s of 0.2 * 0.5 + 0.8 * 1
+        (StepTimes(0.5, 1, 0), 7, "supervised", 840, 84),  # 466 steps of the other would be too few
+        (StepTimes(0.5, 1, 45), 15, "mean_teacher", 900, 450),  # 2 evaluations are a tenth of it
+    ],
+)
+def test_minutes_are_filled_with_steps_of_both_kinds_and_evaluations(
+    tmp_path, times, minutes, method, iterations, every
+) -> None:
+    config = written(tmp_path, facts(tmp_path), times, minutes=minutes)
+    assert (config.method.name, config.train.iterations) == (method, iterations)
+    assert config.train.evaluate_every == every
+    assert config.train.channels_last
+    assert (config.contrast is not None) == (method == "mean_teacher")
+
+
+def test_fewer_unlabelled_images_than_labelled_ones_are_left_out(tmp_path) -> None:
+    config = written(tmp_path, facts(tmp_path, unlabelled=9), StepTimes(0.5, 1, 0))
+    assert (config.method.name, config.contrast) == ("supervised", None)
+
+
+@pytest.mark.parametrize("name", ["a\nsplit: {labels: 1}\n#", "a \"b\" 'c' \\n", "ä: # [x]", "a\x85b\u2028c"])
+def test_a_name_is_never_more_than_a_value_or_a_comment(tmp_path, name) -> None:
+    root = tmp_path / name
+    root.mkdir()
+    config = written(tmp_path, facts(root, names=(name, f"{name}2")), StepTimes(0.5, 1, 0))
+    assert config.data.root == str(root)
+    assert config.split.labels is None
+
+
+def test_a_machine_that_was_busy_before_is_told_so(tmp_path) -> None:
+    of = facts(tmp_path)
+    quiet, busy = (MachineFacts(2, 8, None, True, load) for load in (0.1, 1.4))
+    assert not any("load" in line for line in told(of, quiet))
+    assert any("load 1.4 on 2 cores" in line for line in told(of, busy))
+
+
+@pytest.fixture
+def own_images(photos) -> Path:
+    """Photos of one size, some of them without labels."""
+    for path in photos.rglob("*.*"):
+        with Image.open(path) as image:
+            image.resize((40, 40), Image.Resampling.NEAREST).save(path)
+    return photos
+
+
+def test_what_is_written_trains(recoseg, own_images) -> None:
+    outcome = recoseg("init", own_images)
+    assert outcome.code == 0, outcome.err
+    config = load(own_images / "recoseg.yaml")
+    assert config.data.root == str(own_images)
+    assert config.train.iterations == 1500
+    short = ["--train.iterations=2", "--train.evaluate_every=1", "--no-page"]
+    assert recoseg("train", "--data", own_images, "--out", "run", *short).code == 0
+
+
+def test_a_config_that_is_there_is_named_before_any_image_is_read(recoseg, own_images) -> None:
+    (own_images / "recoseg.yaml").write_text("precious")
+    for label in (own_images / "labels").iterdir():
+        label.write_bytes(b"damaged")  # which reading would complain of
+    outcome = recoseg("init", own_images)
+    assert (outcome.code, "--yes" in outcome.err) == (1, True)
+    assert (own_images / "recoseg.yaml").read_text() == "precious"
+
+
+def test_an_image_that_cannot_be_read_is_one_line(recoseg, own_images) -> None:
+    (own_images / "images" / "p7.jpg").write_bytes(b"no picture")
+    outcome = recoseg("init", own_images)
+    assert (outcome.code, outcome.err.count("\n")) == (1, 1)
+    assert "p7.jpg" in outcome.err
+
+
+def test_a_pipe_among_the_images_is_one_line(recoseg, own_images) -> None:
+    os.mkfifo(own_images / "images" / "q.png")
+    outcome = recoseg("init", own_images)
+    assert (outcome.code, outcome.err.count("\n")) == (1, 1)
+    assert "q.png" in outcome.err
