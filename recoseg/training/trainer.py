@@ -103,6 +103,8 @@ class Trainer:
             log = stack.enter_context(self.new_log(start, console))
             if state:
                 log.restore(state["log"], self.device)
+            for optimiser in self.optimisers.values():  # so that a state without steps is whole too
+                set_learning_rate(optimiser, 1.0)
             if self.scores_start and not state:
                 self._evaluate_and_save(0, None, log)
             on_gpu = self.device.type == "cuda"
