@@ -43,7 +43,8 @@ def val_keys(dataset: Dataset) -> list[str]:
     keys = [key for key in dataset.keys("val") if dataset.has_labels(key)]
     if not keys:
         raise UserError(
-            "the dataset has no labelled validation images; docs/own_data.md says how to name some"
+            "the dataset has no labelled validation images: label at least two images, or name some in val.txt "
+            "(docs/own_data.md)"
         )
     return keys
 

@@ -47,6 +47,7 @@ class Dataset(ABC):
     paper_size: tuple[int, int] | None = None  # (height, width) in the paper; None where images keep theirs
     partitions: tuple[Partition, ...] = ()
     partial: bool = False  # whether labels are a few marks in an image, rather than whole masks
+    is_divided: bool = True  # whether lists or settings say which image is for what
 
     @abstractmethod
     def keys(self, subset: str) -> Sequence[str]:

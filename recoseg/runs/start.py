@@ -35,6 +35,7 @@ from recoseg.config.help_text import describe_method, describe_model
 from recoseg.config.load import flat, load, load_own_images, to_yaml
 from recoseg.config.settings import RunConfig
 from recoseg.data.dataset import Cached, Dataset
+from recoseg.data.folder import Folder
 from recoseg.errors import UserError
 from recoseg.files import write_whole
 from recoseg.methods.method import Method
@@ -142,6 +143,8 @@ def new_run(config: RunConfig, path: Path, progress_of: ProgressOf = no_progress
     dataset = build_dataset(config.data)
     require_training_labels(dataset)
     require_two_classes(dataset)
+    if isinstance(dataset, Folder):
+        dataset.keep_draw()
     with progress_of("reading labels", "read") as progress:
         split = build_split(config.split, dataset, progress=progress)
     with progress_of("reading validation images", "validation images: read") as progress:
