@@ -112,7 +112,8 @@ def run(arguments: argparse.Namespace) -> int:
     )
     console = new_console()
     num_all = len(labelled_keys(opened.dataset, ALL)) if words else None
-    show(evaluation, console, run=folder.path, num_all=num_all)  # first: what was computed shall be seen in any case
+    # First: what was computed shall be seen in any case.
+    show(evaluation, console, run=folder.path, num_all=num_all)
     try:
         out.parent.mkdir(exist_ok=True)
         evaluation.save(out)

@@ -40,6 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from recoseg.cli.main import version
+    from recoseg.data.bit_depth import depth_in_words
+    from recoseg.data.image_files import FULL_DEPTH
     from recoseg.export.deployable import About, Deployable, compare, random_images
     from recoseg.export.formats import FORMATS
     from recoseg.files import write_whole
@@ -56,7 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
     trained = Run.open(folder, weights=arguments.weights, trust=arguments.trust)
     print(f"exporting {printable(str(folder.path))}: this may take a minute", flush=True)
     network = Deployable(trained.network)
-    content = chosen.write(network, About(trained.classes, trained.iteration, version()), size)
+    about_network = About(trained.classes, trained.iteration, version(), trained.bit_depth)
+    content = chosen.write(network, about_network, size)
 
     exported = chosen.run(content)
     on_noise = compare(network, exported, random_images(size))
@@ -71,6 +74,8 @@ def run(arguments: argparse.Namespace) -> int:
     sizes = "any height and width" if size is None else f"{size[0]} x {size[1]} pixels"
     about = f"{len(content) / 1e6:.1f} MB, {len(trained.classes)} classes, any batch, {sizes}"
     print(f"{printable(str(path))}: {about}")
+    if trained.bit_depth != FULL_DEPTH:
+        print(f"16-bit images: {depth_in_words(trained.bit_depth)}; give it images that are scaled so")
     print(f"against the original, on noise:      {told(on_noise)}")
     if on_images.num_images:
         print(f"on {on_images.num_images} validation images:              {told(on_images)}")

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from recoseg.colours import Colour
 from recoseg.data.dataset import SUBSETS, Dataset
-from recoseg.data.image_files import not_text, read_image
+from recoseg.data.image_files import FULL_DEPTH, not_text, read_image
 from recoseg.data.label_codes import LabelCode
 from recoseg.data.list_files import numbered_lines
 from recoseg.data.problem import FileError, Problem
@@ -32,7 +32,8 @@ class FileDataset(Dataset):
     """Images and labels in files. An adapter finds the files and hands them over:
 
     `entries` says where the files of each key are, `subsets` which keys each subset has (a missing
-    subset is empty), and `code` reads a label file into class indices.
+    subset is empty), `code` reads a label file into class indices, and `bit_depth` is the number of bits that
+    grey images of more than 8 bits use.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class FileDataset(Dataset):
         entries: Mapping[str, Entry],
         subsets: Mapping[str, Sequence[str]],
         code: LabelCode,
+        bit_depth: int | None = None,
     ) -> None:
         for key, entry in entries.items():
             if not is_text(key):
@@ -49,6 +51,7 @@ class FileDataset(Dataset):
         self.classes = classes
         self.entries = dict(entries)
         self.code = code
+        self.bit_depth = bit_depth or FULL_DEPTH
         self._subsets = {subset: tuple(subsets.get(subset, ())) for subset in SUBSETS}
 
     def keys(self, subset: str) -> Sequence[str]:
@@ -60,7 +63,7 @@ class FileDataset(Dataset):
         return self.entry(key).labels is not None
 
     def image(self, key: str) -> Tensor:
-        return read_image(self.entry(key).image)
+        return read_image(self.entry(key).image, bit_depth=self.bit_depth)
 
     def labels(self, key: str) -> Tensor:
         path = self.entry(key).labels

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from recoseg.config.load import load as load_config
+from recoseg.data.image_files import FULL_DEPTH
 from recoseg.data.list_files import list_text
 from recoseg.errors import UserError
 from recoseg.files import write_whole
@@ -72,7 +73,7 @@ class FullTraining:
             classes = tuple(one.id for one in self.folder.state.classes())
             data = self._copied_labels()
             self._keep(_Kept("running", number=self._kept.number + 1, classes=classes))
-            self._begin(["train", "--config", CONFIG, "--data", str(data), "--out", str(self.run.path)])
+            self._begin(["train", *self._words(data)])
 
     def stop(self) -> None:
         with self._lock:
@@ -87,7 +88,7 @@ class FullTraining:
             if self._kept.phase == "running":
                 begun = self.run.state.is_file()
                 data = self.folder.path("training", "data")
-                words = ["--config", CONFIG, "--data", str(data), "--out", str(self.run.path)]
+                words = self._words(data)
                 if not begun:
                     shutil.rmtree(self.run.path, ignore_errors=True)
                 self._begin(["train", *(["--resume", str(self.run.path)] if begun else words)])
@@ -134,6 +135,11 @@ class FullTraining:
         return 0
 
     # The process
+
+    def _words(self, data: Path) -> list[str]:
+        """Of a new run; it reads 16-bit images as the page does, which shows their whole range."""
+        depth = f"--data.bit_depth={FULL_DEPTH}"
+        return ["--config", CONFIG, "--data", str(data), depth, "--out", str(self.run.path)]
 
     def _begin(self, words: list[str]) -> None:
         log = self.folder.path("training", "log.txt")

@@ -70,18 +70,22 @@ def load_weights(
     if strict and (report.missing or report.left_over):
         raise UserError(f"{path}: does not fit this network ({report})")
     filling = {name: given[names[name]] for name in report.matched}
-    _require_finite(filling, wanted, path)
+    _require_numbers(filling, wanted, path)
     module.load_state_dict(filling, strict=False)
     return report
 
 
-def _require_finite(given: Mapping[str, Tensor], fresh: Mapping[str, Tensor], path: Path) -> None:
-    """Refuse NaN and infinity, which a network turns into nonsense without a word.
+def _require_numbers(given: Mapping[str, Tensor], fresh: Mapping[str, Tensor], path: Path) -> None:
+    """Refuse whole numbers for weights, NaN and infinity, which a network turns into nonsense silently.
 
     A mask of a network's own may hold infinity: then it does so in the `fresh` network too.
     """
     for name, tensor in given.items():
         own = fresh[name]
+        if own.is_floating_point() and not tensor.is_floating_point():
+            kind = str(tensor.dtype).removeprefix("torch.")
+            what = f"holds {kind} in {name}, which needs a floating point type"
+            raise FileError(path, what, "export the weights again without quantisation")
         if not torch.isfinite(tensor.to(own.dtype)).all() and torch.isfinite(own).all():
             what = f"holds numbers that are not finite (NaN or infinity), in {name}"
             raise FileError(path, what, "restore the file from a copy, or train again")

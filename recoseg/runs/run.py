@@ -26,6 +26,7 @@ from recoseg.config.load import load as load_config
 from recoseg.config.model_settings import FactoryModel
 from recoseg.config.settings import RunConfig
 from recoseg.data.dataset import SUBSETS, Dataset
+from recoseg.data.image_files import FULL_DEPTH
 from recoseg.data.problem import FileError
 from recoseg.data.worker_processes import Progress
 from recoseg.errors import UserError
@@ -82,7 +83,7 @@ def load(
     protocol = SizeProtocol(window=window, overlap=overlap, flip=flip, scales=tuple(scales))
     chosen = choose_device(device, setting="device")
     opened = Run.open(run, weights=weights, trust=trust)
-    return Predictor(opened.network.inference(), opened.classes, device=chosen, protocol=protocol)
+    return opened.predictor(device=chosen, protocol=protocol)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +147,22 @@ class Run:
     @cached_property
     def predict(self) -> Predictor:
         """To be called on images: `run.predict("photo.jpg")` gives a `Prediction`, as `recoseg.load` does."""
-        return Predictor(self.network.inference(), self.classes, device=self.device, protocol=SizeProtocol())
+        return self.predictor(device=self.device, protocol=SizeProtocol())
+
+    def predictor(self, *, device: torch.device, protocol: SizeProtocol) -> Predictor:
+        return Predictor(
+            self.network.inference(),
+            self.classes,
+            device=device,
+            protocol=protocol,
+            bit_depth=self.bit_depth,
+        )
+
+    @property
+    def bit_depth(self) -> int:
+        """Bits that 16-bit grey images use, as they were when the run was trained."""
+        data = self.config.data
+        return (data.bit_depth if isinstance(data, FolderData) else None) or FULL_DEPTH
 
     def report(self, page: str | Path | None = None) -> Path:
         """Write the page about it, by default into its folder; returns where it is."""
@@ -166,6 +182,8 @@ class Run:
         if isinstance(before, FolderData) and data.root == before.root:
             return moved
         other = load_config(None, ["--data.name=folder", *words]).data
+        if isinstance(other, FolderData) and other.bit_depth is None:
+            other = dataclasses.replace(other, bit_depth=self.bit_depth)
         return dataclasses.replace(self, config=dataclasses.replace(self.config, data=other))
 
     def _is_trained_on_data(self) -> bool:

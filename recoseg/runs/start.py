@@ -17,6 +17,7 @@ from recoseg.builders.data import (
     require_training_labels,
     require_two_classes,
     val_keys,
+    with_bit_depth,
 )
 from recoseg.builders.methods import build_method, build_weak_view
 from recoseg.builders.models import build_starting_model, feature_channels
@@ -34,6 +35,7 @@ from recoseg.config.data_settings import FolderData
 from recoseg.config.help_text import describe_method, describe_model
 from recoseg.config.load import flat, load, load_own_images, to_yaml
 from recoseg.config.settings import RunConfig
+from recoseg.data.bit_depth import depth_in_words
 from recoseg.data.dataset import Cached, Dataset
 from recoseg.data.folder import Folder
 from recoseg.errors import UserError
@@ -143,6 +145,11 @@ def new_run(config: RunConfig, path: Path, progress_of: ProgressOf = no_progress
     dataset = build_dataset(config.data)
     require_training_labels(dataset)
     require_two_classes(dataset)
+    with progress_of("reading images", "read") as progress:
+        data = with_bit_depth(config.data, dataset, progress=progress)
+    if data != config.data:
+        config = replace(config, data=data)
+        dataset = build_dataset(data)
     if isinstance(dataset, Folder):
         dataset.keep_draw()
     with progress_of("reading labels", "read") as progress:
@@ -160,6 +167,7 @@ def new_run(config: RunConfig, path: Path, progress_of: ProgressOf = no_progress
 def resumed_run(config: RunConfig, folder: RunFolder) -> Trainer:
     """The run of an existing folder, with the split that it was begun with; `config` may make it longer."""
     begun = load(folder.config)
+    config = _with_measured(config, begun)
     require_same(flat(begun), flat(config))
     dataset = build_dataset(config.data)
     split = LabelSplit.load(folder.split)
@@ -176,6 +184,14 @@ def resumed_run(config: RunConfig, folder: RunFolder) -> Trainer:
         f"run of {after:,}: {share:.0%} of the first, and falling"
     )
     return replace(trainer, about=[*trainer.about, told])
+
+
+def _with_measured(config: RunConfig, begun: RunConfig) -> RunConfig:
+    """The config with what the run measured when it began, where the config leaves that open."""
+    data, before = config.data, begun.data
+    if isinstance(data, FolderData) and isinstance(before, FolderData) and data.bit_depth is None:
+        return replace(config, data=replace(data, bit_depth=before.bit_depth))
+    return config
 
 
 def build_trainer(
@@ -237,6 +253,11 @@ def build_trainer(
     )
 
 
+def _about_depth(config: RunConfig) -> list[str]:
+    depth = config.data.bit_depth if isinstance(config.data, FolderData) else None
+    return [] if depth is None else [f"images:  {depth_in_words(depth)}"]
+
+
 def _about(
     config: RunConfig,
     dataset: Dataset,
@@ -254,6 +275,7 @@ def _about(
     millions = sum(parameter.numel() for parameter in method.student.parameters()) / 1e6
     lines = [
         f"data:    {dataset.name}, {classes} classes; {labelled}, {validation} to validate",
+        *_about_depth(config),
         f"network: {describe_model(config.model)}, {millions:.1f} million parameters, {device}",
         *start,
         f"method:  {describe_method(config)}, {config.train.iterations} iterations",

@@ -210,7 +210,7 @@ def test_data_of_other_classes_is_refused(
         (["--windw", "64"], "unexpected argument '--windw'; did you mean '--window'?"),
         (["--train.seed", "3"], "unexpected argument '--train.seed'"),
         (["--overlap", "0.5"], "--overlap has no effect without --window"),
-        (["--window", "20"], "window: got 20, needs at least 32 pixels"),
+        (["--window", "20"], "window: got 20, needs a whole number of at least 32 pixels"),
         (["--tolerance", "3px"], "--tolerance: got '3px', needs pixels above 0"),
         (["--no-boundary", "--band", "3"], "--band has no effect with --no-boundary"),
         (["--force"], "--force has no effect without --out"),

@@ -43,6 +43,7 @@ class Folder(FileDataset):
         seed: int = _SEED,
         folds: int | None = None,
         fold: int = 1,
+        bit_depth: int | None = None,
     ) -> None:
         self.root = Path(root)
         plan = plan_folder(self.root, val_share=val_share, seed=seed, folds=folds, fold=fold)
@@ -54,6 +55,7 @@ class Folder(FileDataset):
             entries=plan.listing.entries,
             subsets=plan.subsets.keys,
             code=plan.scheme.code,
+            bit_depth=bit_depth,
         )
         self.partial = plan.scheme.partial
         self._draw = _HEADER.format(val_share=val_share, seed=seed) if plan.subsets.drawn else None
