@@ -283,13 +283,17 @@ LONG = f"train --out new {SMALL.replace('iterations=4 ', 'iterations=4000 ')}".r
 )
 
 
+PATIENCE = 600.0
+"""Seconds after which something will never happen, however busy the machine is."""
+
+
 def has_logged(world) -> bool:
     path = world.path / "new" / "losses.jsonl"
     return path.is_file() and b"\n" in path.read_bytes()
 
 
-def wait_until(happened: Callable[[], Any], process: subprocess.Popen[bytes], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
+def wait_until(happened: Callable[[], Any], process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + PATIENCE
     while not happened():
         assert process.poll() is None, "it ended before"
         assert time.monotonic() < deadline, "it did not happen in time"
@@ -309,7 +313,7 @@ def test_a_terminal_that_is_closed_leaves_a_state_to_go_on_from(world):
         shown += os.read(ours, 4096)
     os.close(ours)
     os.kill(process.pid, signal.SIGHUP)
-    assert process.wait(60) == 130, shown
+    assert process.wait(PATIENCE) == 130, shown
     done = torch.load(world.path / "new" / "state.pt", weights_only=True)["iteration"]
     assert 1 <= done < 4000
     assert len((world.path / "new" / "losses.jsonl").read_text().splitlines()) == done
@@ -337,10 +341,11 @@ def is_running(process: str) -> bool:
 )
 @pytest.mark.parametrize("moment", ["while they begin", pytest.param("at work", marks=pytest.mark.slow)])
 def test_loading_processes_end_without_a_word_when_their_run_is_killed(moment, world, tmp_path):
+    """On stderr, that is: stdout has lines of progress, which depend on the time that things take."""
     with (tmp_path / "said").open("wb") as said:
         process = subprocess.Popen(
             [sys.executable, "-m", "recoseg", *LONG.split(), "--train.workers=2"],
-            stdout=said, stderr=said, start_new_session=True,
+            stdout=subprocess.DEVNULL, stderr=said, start_new_session=True,
         )  # fmt: skip
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     if moment == "at work":
@@ -349,12 +354,11 @@ def test_loading_processes_end_without_a_word_when_their_run_is_killed(moment, w
     theirs = children.read_text().split()
     process.kill()
     process.wait()
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while any(map(is_running, theirs)):
         assert time.monotonic() < deadline, "they live on"
         time.sleep(0.01)
-    lines = (tmp_path / "said").read_text().splitlines()
-    assert [line for line in lines if not line.startswith(("data:", "network:", "method:"))] == []
+    assert (tmp_path / "said").read_text() == ""
 
 
 @pytest.mark.parametrize("kind", ["images", "labels"])

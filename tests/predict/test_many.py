@@ -105,7 +105,7 @@ def test_the_next_images_are_read_while_the_network_runs(tmp_path, photo, bright
     monkeypatch.setattr(many, "read_image", noted)
     predictor = brightest()
     waited: list[bool] = []
-    predictor.network.register_forward_pre_hook(lambda *_: waited.append(read_ahead.wait(timeout=30)))
+    predictor.network.register_forward_pre_hook(lambda *_: waited.append(read_ahead.wait(timeout=600)))
     assert labelled(predictor, tmp_path / "photos", OutputFolder(path=tmp_path / "out")) == []
     assert waited[0], "the first image waited for the second to be read"
 
