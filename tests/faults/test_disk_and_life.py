@@ -6,6 +6,7 @@ A new fault is one line of a table: what is done, to which command, and what is 
 from __future__ import annotations
 
 import io
+import json
 import os
 import resource
 import signal
@@ -238,13 +239,34 @@ def test_a_terminal_of_no_width_shows_everything_all_the_same(columns, words, wo
     assert capsys.readouterr().out.strip()
 
 
+@pytest.mark.parametrize("errors", ["strict", "surrogateescape"])  # the second in the locale C
 @pytest.mark.parametrize("words", SHOWN, ids=[words[:20] for words in SHOWN])
-def test_a_terminal_that_knows_ascii_alone_shows_everything_all_the_same(words, world, monkeypatch):
-    streams = {name: io.TextIOWrapper(io.BytesIO(), encoding="ascii") for name in ("stdout", "stderr")}
+def test_a_terminal_that_knows_ascii_alone_shows_everything_all_the_same(words, errors, world, monkeypatch):
+    streams = {
+        name: io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors=errors) for name in ("stdout", "stderr")
+    }
     for name, stream in streams.items():
         monkeypatch.setattr(sys, name, stream)
     assert main(words.split()) == 0
     assert streams["stdout"].buffer.getvalue()
+
+
+@pytest.mark.parametrize("closed", [("stdout",), ("stderr",), ("stdin", "stdout", "stderr")])
+@pytest.mark.parametrize("words", SHOWN, ids=[words[:20] for words in SHOWN])
+def test_streams_that_are_closed_as_under_cron_harm_nothing(words, closed, world, monkeypatch):
+    for name in closed:
+        monkeypatch.setattr(sys, name, None)
+    assert main(words.split()) == 0
+    assert main(["statsu"]) == 2
+
+
+def test_a_command_writes_its_files_where_stdout_is_closed(world):
+    words = [sys.executable, "-m", "recoseg", "evaluate", "run", "--no-boundary", "--out", "scores.json"]
+    ended = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$@" >&-', "sh", *words], stderr=subprocess.PIPE, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert json.loads((world.path / "scores.json").read_text())["num_images"] == 1
 
 
 def test_a_name_that_an_ascii_terminal_cannot_show_is_still_told(world, monkeypatch):
