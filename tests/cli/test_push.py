@@ -122,7 +122,7 @@ class Answers(BaseHTTPRequestHandler):
     def create(self, asked: dict[str, Any]) -> None:
         model = f"{asked['organization']}/{asked['name']}"
         if asked["name"] == "echo":
-            self.answer(400, {"error": f"cannot read {dict(self.headers)['Authorization'] or asked}"})
+            self.answer(400, {"error": f"cannot read {self.headers['Authorization']}"})
         elif asked["organization"] != "anna":
             self.answer(403, {"error": "You don't have the rights to create a model under this namespace"})
         elif model in self.hub.files:
