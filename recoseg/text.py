@@ -133,3 +133,10 @@ def how_many(number: int, noun: str) -> str:
     """1 image, 2 images, 3 classes."""
     ending = "es" if noun.endswith("s") else "s"
     return f"{count(number)} {noun}{'' if number == 1 else ending}"
+
+
+def clock(seconds: float) -> str:
+    """3723 as 1:02:03, 63 as 1:03."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -77,8 +77,7 @@ def _find_runs(paths: list[Path]) -> list[RunFolder]:
 def status(folder: RunFolder) -> tuple[str, ...]:
     """One row of the table."""
     from recoseg.config import load
-    from recoseg.text import DASH, percent
-    from recoseg.training.log import clock
+    from recoseg.text import DASH, clock, percent
 
     total = load(folder.config).train.iterations
     losses, metrics = folder.read_losses(), folder.read_metrics()

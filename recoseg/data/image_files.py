@@ -9,20 +9,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from PIL import ExifTags, Image, ImageFile, ImageOps, UnidentifiedImageError
 from PIL.PngImagePlugin import PngInfo
-from torch import Tensor
 
 from recoseg.data.problem import FileError
 from recoseg.errors import is_shortage
 from recoseg.files import regular
 from recoseg.text import is_text
 from recoseg.types import IGNORE
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Pixels = NDArray[Any]
 
@@ -61,6 +62,8 @@ def read_image(path: Path, *, bit_depth: int = FULL_DEPTH) -> Tensor:
 
 def rgb_planes(image: Image.Image, path: str | Path, *, bit_depth: int = FULL_DEPTH) -> Tensor:
     """Any decoded image in RGB, as it lies, (3, H, W) uint8. `path` is what an error calls it."""
+    import torch
+
     width, height = image.size
     planes = np.empty((3, height, width), dtype=np.uint8)
     step = max(1, BAND_PIXELS // width)

@@ -1,17 +1,20 @@
-"""Reading weights files without running code from them, and filling a network from one by name."""
+"""Weights files: read without running code from them, put into a network by name, and written."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from safetensors.torch import load_file
+from safetensors.torch import save as to_safetensors
 from torch import Tensor, nn
 
 from recoseg.data.problem import FileError
 from recoseg.errors import UserError, is_shortage
+from recoseg.files import write_whole
 
 _PREFIXES = ("module.", "backbone.", "encoder.")
 _COUNTER = "num_batches_tracked"
@@ -167,6 +170,16 @@ def _by_x(shape: torch.Size) -> str:
 
 def examples(names: Sequence[str]) -> str:
     return f" ({', '.join(names[:2])}{', ...' if len(names) > 2 else ''})"
+
+
+def save_weights(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, object]) -> None:
+    """`about` goes into the file's header, as JSON under one name so that equal runs give equal bytes."""
+    # Clones, since the format refuses two names for one tensor, which tied weights are.
+    plain = {
+        name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
+        for name, tensor in tensors.items()
+    }
+    write_whole(path, to_safetensors(plain, metadata={"recoseg": json.dumps(about)}))
 
 
 _WRAPPERS = ("state_dict", "model")

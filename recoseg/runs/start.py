@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,7 +33,7 @@ from recoseg.builders.training import (
 )
 from recoseg.config.data_settings import FolderData
 from recoseg.config.help_text import describe_method, describe_model
-from recoseg.config.load import flat, load, load_own_images, to_yaml
+from recoseg.config.load import flat, load, load_for, to_yaml
 from recoseg.config.settings import RunConfig
 from recoseg.data.bit_depth import depth_in_words
 from recoseg.data.dataset import Cached, Dataset
@@ -74,19 +74,6 @@ def train(
     console = Console(quiet=quiet, markup=False, emoji=False, highlight=False)
     folder = run_to_end(load_for(config, words), None if out is None else Path(out), console=console)
     return Run.open(folder, trust=True)  # trained here
-
-
-def load_for(path: str | Path | None, words: Sequence[str]) -> RunConfig:
-    """The config of a new run; for a folder of one's own, and without a word on it, the one that suits it."""
-    config = load(path, words)
-    if path is None and isinstance(config.data, FolderData):
-        written = Path(config.data.root) / FOLDER_CONFIG
-        return load(written, words) if written.is_file() else load_own_images(words)
-    return config
-
-
-FOLDER_CONFIG = "recoseg.yaml"
-"""What `recoseg init` writes into a folder of images."""
 
 
 def _word(value: object) -> str:

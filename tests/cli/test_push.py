@@ -21,9 +21,9 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 
 import recoseg as package
+from recoseg.models.weights import save_weights
 from recoseg.runs.hub import local_folder, push, without_places
 from recoseg.runs.run import Run
-from recoseg.runs.run_folder import save_weights
 
 pytest.importorskip("huggingface_hub")
 

@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
-from scipy import ndimage
 
 from recoseg.data.image_files import read_label_pixels
 
@@ -40,6 +39,8 @@ def are_object_ids(labels: Sequence[tuple[Path, Collection[int]]]) -> bool:
 
 def _connected(path: Path) -> list[bool]:
     """Whether each value above 0 is one region; neighbours may touch by corners."""
+    from scipy import ndimage  # slow to import, and hardly any labels come this far
+
     values = read_label_pixels(path).astype(np.int32)  # (H, W)
     places = ndimage.find_objects(values)
     corners = np.ones((3, 3))
