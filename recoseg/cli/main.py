@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import errno
 import importlib
 import io
@@ -156,9 +157,16 @@ def _adapt_to_terminal() -> None:
     if columns is not None and not (columns.isdecimal() and int(columns)):
         del os.environ["COLUMNS"]
     for stream in (sys.stdout, sys.stderr):
-        # In the locale C Python lets through bytes that it could not read, and still no other letters.
-        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
+        if isinstance(stream, io.TextIOWrapper) and not _takes_all_letters(stream):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _takes_all_letters(stream: io.TextIOWrapper) -> bool:
+    """In the locale C, Python lets through bytes that it could not read; in ASCII still no other letters."""
+    is_utf8 = codecs.lookup(stream.encoding).name == "utf-8"
+    return stream.errors not in ("strict", "surrogateescape") or (
+        is_utf8 and stream.errors == "surrogateescape"
+    )
 
 
 def _output_is_broken() -> bool:
