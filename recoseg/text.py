@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -37,6 +39,17 @@ def listed(words: Sequence[str], *, last: str = "and") -> str:
 def shortened(text: str, most: int = 100) -> str:
     """The text, or its start."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+_TOKEN = re.compile(r"hf_\w{4,}")
+
+
+def without_tokens(text: str) -> str:
+    """The text without access tokens of the Hugging Face Hub, which an answer of a server may repeat."""
+    for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):
+        token = os.environ.get(name, "").strip()
+        text = text.replace(token, "***") if token else text
+    return _TOKEN.sub("***", text)
 
 
 def is_text(name: str) -> bool:
@@ -120,3 +133,10 @@ def how_many(number: int, noun: str) -> str:
     """1 image, 2 images, 3 classes."""
     ending = "es" if noun.endswith("s") else "s"
     return f"{count(number)} {noun}{'' if number == 1 else ending}"
+
+
+def clock(seconds: float) -> str:
+    """3723 as 1:02:03, 63 as 1:03."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

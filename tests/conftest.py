@@ -30,6 +30,8 @@ from hypothesis import settings
 from matplotlib.figure import Figure
 from torch import Tensor
 
+import recoseg.cli.predict
+import recoseg.cli.terminal
 from recoseg.data.dataset import Dataset
 from recoseg.errors import UserError
 from recoseg.training.precision import require_sixteen_bits
@@ -152,20 +154,34 @@ def processor_seconds() -> Callable[..., float]:
     return measure
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_lines_of_progress() -> Iterator[None]:
+    """Whether a command prints some depends on how busy the machine is; tests of them ask for all."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (recoseg.cli.terminal, recoseg.cli.predict):
+            patch.setattr(module, "SECONDS_BETWEEN_LINES", float("inf"))
+        yield
+
+
+@pytest.fixture(scope="session")
+def users_cache(tmp_path_factory) -> Path:
+    """The cache folder of a user, in which tests of one session may find what others left."""
+    return tmp_path_factory.mktemp("users_cache")
+
+
 @pytest.fixture
-def needs_16_bits(pytestconfig, monkeypatch) -> Callable[[str], None]:
+def needs_16_bits(users_cache, monkeypatch) -> Callable[[str], None]:
     """`needs_16_bits("bfloat16")`: skips where this CPU has no such convolutions.
 
     Elsewhere it lets commands know, so that they need not try.
     """
-    home = pytestconfig.cache.mkdir("users_cache")
 
     def need(name: str) -> None:
         try:
-            require_sixteen_bits(getattr(torch, name), cache=home / "recoseg")
+            require_sixteen_bits(getattr(torch, name), cache=users_cache / "recoseg")
         except UserError as error:
             pytest.skip(str(error))
-        monkeypatch.setenv("XDG_CACHE_HOME", str(home))
+        monkeypatch.setenv("XDG_CACHE_HOME", str(users_cache))
 
     return need
 

@@ -26,7 +26,7 @@ def test_the_next_item_is_made_while_one_is_in_use_and_none_after_it() -> None:
 
     ahead = read_ahead(items())
     assert next(ahead) == 0
-    assert second.wait(10), "the second item is made although nobody has asked for it"
+    assert second.wait(600), "the second item is made although nobody has asked for it"
     threading.Event().wait(0.05)
     assert made == [0, 1]
     ahead.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from recoseg.builders import keywords
 from recoseg.config.data_settings import FolderData
 from recoseg.data import DATASETS
+from recoseg.data.bit_depth import measure_bit_depth
 from recoseg.data.dataset import Dataset
 from recoseg.data.file_dataset import FileDataset
 from recoseg.data.worker_processes import Progress, in_processes_if_slow
@@ -51,12 +53,23 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "recoseg"
 
 
+def with_bit_depth(section: Any, dataset: Dataset, *, progress: Progress | None = None) -> Any:
+    """The settings of a folder with the bit depth of its images, measured unless they give it."""
+    if not isinstance(section, FolderData) or section.bit_depth is not None:
+        return section
+    assert isinstance(dataset, FileDataset)
+    images = [entry.image for entry in dataset.entries.values()]
+    measured = measure_bit_depth(images, num_workers=_readers(), progress=progress)
+    return replace(section, bit_depth=measured)
+
+
 def val_keys(dataset: Dataset) -> list[str]:
     """The validation images that can be scored."""
     keys = [key for key in dataset.keys("val") if dataset.has_labels(key)]
     if not keys:
         raise UserError(
-            "the dataset has no labelled validation images; docs/own_data.md says how to name some"
+            "the dataset has no labelled validation images: label at least two images, or name some "
+            "in val.txt (docs/own_data.md)"
         )
     return keys
 

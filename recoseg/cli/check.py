@@ -84,6 +84,7 @@ def checked(name: str, root: str, num_workers: int, progress: Callable[[int, int
 
 def _draw(report: CheckReport, data: Path, path: Path) -> None:
     """The contact sheet of what was checked."""
+    from recoseg.data.image_files import FULL_DEPTH
     from recoseg.figures.contact_sheet import MOST_IMAGES, checked_image, draw_contact_sheet
     from recoseg.figures.sheet import Heading
 
@@ -91,7 +92,14 @@ def _draw(report: CheckReport, data: Path, path: Path) -> None:
     if not chosen:
         raise UserError(f"--picture: there is no image in {data} to show")
     images = [
-        checked_image(key, report.entries[key], problems, report.code, report.classes)
+        checked_image(
+            key,
+            report.entries[key],
+            problems,
+            report.code,
+            report.classes,
+            bit_depth=report.bit_depth or FULL_DEPTH,
+        )
         for key, problems in chosen.items()
     ]
     num_wrong = sum(map(bool, chosen.values()))

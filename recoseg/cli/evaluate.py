@@ -46,7 +46,11 @@ EXAMPLES = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "recoseg evaluate RUN [--subset NAME] [--data FOLDER] [options]"
     parser.add_argument("run_folder", metavar="RUN", help="the run folder")
-    parser.add_argument("--subset", default="val", metavar="NAME", help="train, val (default) or test")
+    parser.add_argument(
+        "--subset",
+        metavar="NAME",
+        help="train, val, test or all (default: val; all of a folder in --data that has no lists)",
+    )
     parser.add_argument(
         "--weights", choices=("last", "best"), default="last", help="which weights of the run (default last)"
     )
@@ -83,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
     from recoseg.cli.arguments import require_writable
     from recoseg.cli.evaluate import show
     from recoseg.cli.terminal import new_console, progress_of
-    from recoseg.runs.run import Run, require_subset
+    from recoseg.runs.run import ALL, Run, labelled_keys, require_subset
     from recoseg.runs.run_folder import RunFolder
 
     words = _data_words(arguments)
@@ -93,17 +97,23 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.force:
         raise UserError("--force has no effect without --out")
     folder = RunFolder.open(Path(arguments.run_folder))
-    require_subset(arguments.subset)
-    opened = Run.open(folder, weights=arguments.weights, trust=arguments.trust).with_data(words)
+    if arguments.subset is not None:
+        require_subset(arguments.subset)
+    opened = Run.open(folder, weights=arguments.weights, trust=arguments.trust)
+    if words:
+        opened = opened.with_data(words)
+    subset = arguments.subset or (opened.default_subset() if words else "val")
     with progress_of(new_console(stderr=True), doing="evaluating", did="evaluated") as progress:
-        evaluation = opened.evaluate(arguments.subset, protocol, rule, progress=progress)
+        evaluation = opened.evaluate(subset, protocol, rule, progress=progress)
     out = (
         Path(arguments.out)
         if arguments.out
-        else folder.evaluations / file_name(opened, arguments.subset, protocol, rule)
+        else folder.evaluations / file_name(opened, subset, protocol, rule)
     )
     console = new_console()
-    show(evaluation, console, run=folder.path)  # first: what was computed shall be seen in any case
+    num_all = len(labelled_keys(opened.dataset, ALL)) if words else None
+    # First: what was computed shall be seen in any case.
+    show(evaluation, console, run=folder.path, num_all=num_all)
     try:
         out.parent.mkdir(exist_ok=True)
         evaluation.save(out)
@@ -190,12 +200,18 @@ LINES = "\n".join(["    ", "    ", " ── ", "    ", " ── ", "    ", "    
 """A rule below the head and one above the means, nothing else."""
 
 
-def show(evaluation: Evaluation, console: Console, *, run: Path) -> None:
+def show(evaluation: Evaluation, console: Console, *, run: Path, num_all: int | None = None) -> None:
+    """Print all of it; `num_all` is the number of labelled images in other data than the run's own."""
     about = evaluation.about
-    images = f"{about['num_images']:,} image{'' if about['num_images'] == 1 else 's'}"
+    chosen = f"{about['subset']}, {how_many(about['num_images'], 'image')}"
+    if about["subset"] == "all":
+        chosen = f"all {how_many(about['num_images'], 'labelled image')}"
+    elif num_all is not None and about["num_images"] < num_all:
+        chosen = f"{about['subset']}, {about['num_images']:,} of {num_all:,} labelled images"
+        chosen += "; --subset all scores all of them"
     for line in (
         f"run:      {run}, {about['weights']} weights, iteration {about['iteration']}",
-        f"data:     {about['data'].get('root', about['data']['name'])}, {about['subset']}, {images}",
+        f"data:     {about['data'].get('root', about['data']['name'])}, {chosen}",
         f"protocol: {about['protocol']}",
     ):
         console.print(printable(line), soft_wrap=True)

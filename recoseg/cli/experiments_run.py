@@ -139,7 +139,7 @@ def _tell_times(board: Board, *, workers: int, console: Console) -> int:
     from recoseg.experiments.running.board import dataset_and_row
     from recoseg.experiments.running.timing import probe
     from recoseg.experiments.running.workers import threads_each
-    from recoseg.training.log import clock
+    from recoseg.text import clock
 
     left, threads = board.unfinished(), threads_each(workers)
     profile = board.cells[0].profile

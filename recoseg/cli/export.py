@@ -40,8 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from recoseg.cli.main import version
+    from recoseg.cli.terminal import new_console, stage
+    from recoseg.data.bit_depth import depth_in_words
+    from recoseg.data.image_files import FULL_DEPTH
     from recoseg.export.deployable import About, Deployable, compare, random_images
-    from recoseg.export.formats import FORMATS
+    from recoseg.export.formats import FORMATS, program
     from recoseg.files import write_whole
     from recoseg.runs.run import Run
     from recoseg.runs.run_folder import RunFolder
@@ -54,13 +57,17 @@ def run(arguments: argparse.Namespace) -> int:
     if path.exists() and not arguments.force:
         raise UserError(f"{path} exists: give --force to replace it, or another --out")
     trained = Run.open(folder, weights=arguments.weights, trust=arguments.trust)
-    print(f"exporting {printable(str(folder.path))}: this may take a minute", flush=True)
-    network = Deployable(trained.network)
-    content = chosen.write(network, About(trained.classes, trained.iteration, version()), size)
-
-    exported = chosen.run(content)
-    on_noise = compare(network, exported, random_images(size))
-    on_images = compare(network, exported, _real_images(trained.config, size))
+    chosen.require_packages()
+    network, console = Deployable(trained.network), new_console(stderr=True)
+    about_network = About(trained.classes, trained.iteration, version(), trained.bit_depth)
+    with stage(console, f"exporting {folder.path}, 1 of 3: tracing the network, which may take minutes"):
+        traced = program(network, size)
+    with stage(console, f"2 of 3: writing the {arguments.format} file"):
+        content = chosen.write(traced, about_network)
+    with stage(console, "3 of 3: comparing its results with those of the original"):
+        exported = chosen.run(content)
+        on_noise = compare(network, exported, random_images(size))
+        on_images = compare(network, exported, _real_images(trained.config, size))
     for difference in (on_noise, on_images):
         if not difference.is_small:
             raise UserError(
@@ -71,6 +78,8 @@ def run(arguments: argparse.Namespace) -> int:
     sizes = "any height and width" if size is None else f"{size[0]} x {size[1]} pixels"
     about = f"{len(content) / 1e6:.1f} MB, {len(trained.classes)} classes, any batch, {sizes}"
     print(f"{printable(str(path))}: {about}")
+    if trained.bit_depth != FULL_DEPTH:
+        print(f"16-bit images: {depth_in_words(trained.bit_depth)}; give it images that are scaled so")
     print(f"against the original, on noise:      {told(on_noise)}")
     if on_images.num_images:
         print(f"on {on_images.num_images} validation images:              {told(on_images)}")

@@ -35,8 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from recoseg.cli.arguments import open_dataset
     from recoseg.cli.terminal import new_console, progress_of
+    from recoseg.config.load import FOLDER_CONFIG
     from recoseg.files import write_whole
-    from recoseg.runs.start import FOLDER_CONFIG
     from recoseg.runs.suggestion import (
         LARGE,
         MachineFacts,

@@ -16,6 +16,10 @@ from typing import get_type_hints
 _ROWS = {"mean_teacher": "classmix"}
 """A method -> the row of tables that has its default settings, where that is not called after it."""
 
+LABELS_SUFFICE = ("supervised",)
+SECOND_NETWORK = ("gct", "ecs", "dmt")
+"""As the classes of methods say; these import torch, which a table need not wait for."""
+
 EXAMPLES = ("recoseg methods", "recoseg train --data my_images --method vat")
 
 
@@ -31,7 +35,6 @@ def run(arguments: argparse.Namespace) -> int:
     from recoseg.config.parse import members
     from recoseg.config.settings import RunConfig
     from recoseg.experiments.tables.costs import measured_costs
-    from recoseg.methods import METHODS
     from recoseg.text import DASH
 
     costs = measured_costs().rows
@@ -47,14 +50,14 @@ def run(arguments: argparse.Namespace) -> int:
     for name in ("needs", "time", "memory"):
         table.add_column(name, justify="right" if name != "needs" else "left", no_wrap=True)
     for name, settings in members(get_type_hints(RunConfig)["method"]).items():
-        if name not in METHODS:
+        if name == "factory":
             continue
         if name == "probe":  # without steps there is no contrast either
             table.add_row(name, settings.__doc__, "labels", "0.0", DASH)
             continue
         row = _ROWS.get(name, name.replace("_", "-"))
-        needs = "unlabelled" if METHODS[name].needs_unlabelled else "labels"
-        needs += "\n2 networks" if METHODS[name].trains_second_network else ""
+        needs = "labels" if name in LABELS_SUFFICE else "unlabelled"
+        needs += "\n2 networks" if name in SECOND_NETWORK else ""
         table.add_row(name, settings.__doc__, needs, *against_supervised(row))
         table.add_row("", "", "+ ReCo", *against_supervised(f"reco-{row}"), style="dim")
     console = new_console()

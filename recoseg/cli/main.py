@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import errno
 import importlib
 import io
@@ -99,6 +100,7 @@ class _Help(argparse.HelpFormatter):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code: 0 done, 1 failed, 2 words we do not know, 130 interrupted."""
     words = list(sys.argv[1:] if argv is None else argv)
+    _replace_closed_streams()
     _adapt_to_terminal()
     code = _outcome(words, own_process=argv is None)
     if argv is None and os.environ.get("WORLD_SIZE", "1") != "1":
@@ -141,14 +143,32 @@ def _outcome(words: list[str], *, own_process: bool) -> int:
         return 2 if isinstance(error, UsageError) else 1
 
 
+def _replace_closed_streams() -> None:
+    """Open /dev/null in place of streams that are closed, as under cron: Python has None for them.
+
+    In their order, so that it takes their numbers, which the next file would have otherwise.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+
+
 def _adapt_to_terminal() -> None:
     """Whatever it says of itself, there is room for text, and a letter that it cannot show is no error."""
     columns = os.environ.get("COLUMNS")
     if columns is not None and not (columns.isdecimal() and int(columns)):
         del os.environ["COLUMNS"]
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+        if isinstance(stream, io.TextIOWrapper) and not _takes_all_letters(stream):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _takes_all_letters(stream: io.TextIOWrapper) -> bool:
+    """In the locale C, Python lets through bytes that it could not read; in ASCII still no other letters."""
+    is_utf8 = codecs.lookup(stream.encoding).name == "utf-8"
+    return stream.errors not in ("strict", "surrogateescape") or (
+        is_utf8 and stream.errors == "surrogateescape"
+    )
 
 
 def _output_is_broken() -> bool:

@@ -192,8 +192,9 @@ def _predict_and_tell(
     start, num_unread = time.monotonic(), 0
     with progress_of(console, len(images)) as progress:
         for problem in predict_many(predictor, images, output, progress=progress):
-            num_unread += 1
-            console.print(Text(printable(f"left out: {problem}")), soft_wrap=True)
+            num_unread += problem.fatal
+            word = "left out" if problem.fatal else "note"
+            console.print(Text(printable(f"{word}: {problem}")), soft_wrap=True)
     num_done = len(images) - num_unread
     print(f"{counted(num_done)} labelled, {speed(num_done, start)}: {printable(str(output.path))}")
     if num_unread:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,19 +47,45 @@ def run(arguments: argparse.Namespace) -> int:
         column.justify = "right"
     for column in table.columns:
         column.no_wrap = column.header not in ("run", "best")  # a path, and on what weights were chosen
-    table.columns[0].overflow, table.columns[0].min_width = "fold", 20
+    rows: list[tuple[str, ...]] = []
     troubles: list[UserError | OSError] = []
     for folder in folders:
         try:
-            table.add_row(*status(folder))
+            rows.append(status(folder))
         except UserError as error:
             told = str(error)
             troubles.append(error if str(folder.path) in told else UserError(f"{folder.path}: {told}"))
         except OSError as error:
             troubles.append(error)
-    if table.row_count:
-        new_console().print(table)
+    console = new_console()
+    room = max(_SHORTEST_ROOM, console.width - _width_of_others(rows))
+    table.columns[0].overflow, table.columns[0].min_width = "fold", _SHORTEST_ROOM
+    for path, *others in rows:
+        table.add_row(wrapped_path(path, room), *others)
+    if rows:
+        console.print(table)
     return tell_troubles(troubles)
+
+
+_SHORTEST_ROOM = 20
+_SPACE_BETWEEN, _EDGES = 3, 2
+
+
+def _width_of_others(rows: Sequence[Sequence[str]]) -> int:
+    """The letters of a line that all columns but the first take; what is in brackets may wrap."""
+    columns = list(zip(_HEADINGS, *rows, strict=True))[1:]
+    widths = [max(len(cell.partition(" on ")[0]) for cell in column) for column in columns]
+    return sum(width + _SPACE_BETWEEN for width in widths) + _EDGES
+
+
+def wrapped_path(path: str, width: int) -> str:
+    """The path in lines of at most `width` letters that end after a slash, hyphen or the like."""
+    lines = [""]
+    for part in re.split(r"(?<=[/_. -])", path):
+        if lines[-1] and len(lines[-1] + part.rstrip()) > width:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
 
 
 def _find_runs(paths: list[Path]) -> list[RunFolder]:
@@ -79,8 +106,7 @@ def _find_runs(paths: list[Path]) -> list[RunFolder]:
 def status(folder: RunFolder) -> tuple[str, ...]:
     """One row of the table."""
     from recoseg.config import load
-    from recoseg.text import DASH, percent
-    from recoseg.training.log import clock
+    from recoseg.text import DASH, clock, percent
 
     config = load(folder.config)
     total = config.train.iterations

@@ -50,6 +50,21 @@ def progress_of(
     yield line
 
 
+@contextmanager
+def stage(console: Console, doing: str) -> Iterator[None]:
+    """Show what is being done and for how long where nobody can tell how much is left; a line elsewhere."""
+    if not console.is_terminal:
+        console.print(printable(f"{doing} ..."), soft_wrap=True)
+        yield
+        return
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    told = TextColumn("{task.description}", markup=False)
+    with Progress(SpinnerColumn(), told, TimeElapsedColumn(), console=console, transient=True) as progress:
+        progress.add_task(printable(doing), total=None)
+        yield
+
+
 def told_progress(
     *, stderr: bool = True
 ) -> Callable[[str, str], AbstractContextManager[Callable[[int, int], None]]]:

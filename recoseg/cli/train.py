@@ -82,10 +82,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from recoseg import config as configs
     from recoseg.cli.terminal import new_console, told_progress
+    from recoseg.config.load import load, load_for
     from recoseg.runs.run_folder import RunFolder
-    from recoseg.runs.start import load_for, run_to_end
 
     if arguments.seeds or arguments.folds is not None:
         return _repeat(arguments)
@@ -95,7 +94,10 @@ def run(arguments: argparse.Namespace) -> int:
             raise UserError("--resume takes the run's own config: leave out --config and --out")
         folder = RunFolder.open(Path(arguments.resume))
     words = arguments.settings
-    config = configs.load(folder.config, words) if folder else load_for(arguments.config, words)
+    config = load(folder.config, words) if folder else load_for(arguments.config, words)
+
+    from recoseg.runs.start import run_to_end  # after all that may be misspelt: it imports torch
+
     run_to_end(
         config,
         Path(arguments.out) if arguments.out else None,

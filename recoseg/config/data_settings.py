@@ -46,6 +46,12 @@ class FolderData:
         at_most=1000,
     )
     fold: int = setting(1, "which of these parts validates, from 1 on", at_least=1)
+    bit_depth: int | None = setting(
+        None,
+        "bits of 16-bit grey images that hold data, such as 12; recoseg train measures it unless it is given",
+        at_least=8,
+        at_most=16,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

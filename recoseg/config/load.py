@@ -12,6 +12,7 @@ from typing import Any, get_type_hints
 import yaml
 
 from recoseg.config.contrast_settings import ContrastSettings
+from recoseg.config.data_settings import FolderData
 from recoseg.config.parse import NONE_WORDS, is_nothing, members, parse, section_mapping
 from recoseg.config.settings import RunConfig, filled
 from recoseg.errors import UsageError, UserError
@@ -39,6 +40,19 @@ def load(path: str | Path | None = None, overrides: Sequence[str] = ()) -> RunCo
         if path is not None and _mistake_in(values) == str(error):
             raise UserError(f"{path}: {error}") from None
         raise UsageError(str(error)) from None
+
+
+def load_for(path: str | Path | None, words: Sequence[str]) -> RunConfig:
+    """The config of a new run; for a folder of one's own, and without a word on it, the one that suits it."""
+    config = load(path, words)
+    if path is None and isinstance(config.data, FolderData):
+        written = Path(config.data.root) / FOLDER_CONFIG
+        return load(written, words) if written.is_file() else load_own_images(words)
+    return config
+
+
+FOLDER_CONFIG = "recoseg.yaml"
+"""What `recoseg init` writes into a folder of images."""
 
 
 def load_own_images(overrides: Sequence[str]) -> RunConfig:

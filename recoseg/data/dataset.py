@@ -6,11 +6,13 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from recoseg.errors import UserError
 from recoseg.types import ClassInfo, Sample
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 SUBSETS = ("train", "val", "test")
 
@@ -47,6 +49,7 @@ class Dataset(ABC):
     paper_size: tuple[int, int] | None = None  # (height, width) in the paper; None where images keep theirs
     partitions: tuple[Partition, ...] = ()
     partial: bool = False  # whether labels are a few marks in an image, rather than whole masks
+    is_divided: bool = True  # whether lists or settings say which image is for what
 
     @abstractmethod
     def keys(self, subset: str) -> Sequence[str]:

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recoseg.data.bit_depth import bit_depth_of, depth_in_words, narrow_colour_problem
 from recoseg.data.dataset import SUBSETS
 from recoseg.data.file_dataset import Entry, FileDataset, size_problem
 from recoseg.data.folder.folder_dataset import FolderPlan, plan_folder
-from recoseg.data.image_files import read_label_pixels, read_rgb
+from recoseg.data.image_files import Brightness, read_brightness, read_label_pixels, read_rgb
 from recoseg.data.label_codes import LabelCode
 from recoseg.data.problem import FileError, Problem
 from recoseg.data.worker_processes import Progress, in_processes
@@ -42,6 +43,7 @@ class CheckReport:
     suggestion: Mapping[str, Any] | None = None  # a class file, where there is none
     entries: Mapping[str, Entry] = field(default_factory=dict)
     code: LabelCode | None = None  # None if it could not be told
+    bit_depth: int | None = None  # of the images of more than 8 bits, if there are any
 
     @property
     def pixel_share(self) -> NDArray[np.float64]:
@@ -119,17 +121,27 @@ def _check(
 ) -> CheckReport:
     """Reads all `entries` and adds what is wrong with them to the problems `known` before."""
     problems = list(known)
+    brightness: dict[Path, Brightness | None] = {}
     counts: dict[str, NDArray[np.int64]] = {}
     for done, result in enumerate(_check_files(entries, code, num_workers=num_workers), start=1):
         problems += result.problems
         if result.counts is not None:
             counts[result.key] = result.counts
+        brightness[entries[result.key].image] = result.brightness
         if progress:
             progress(done, len(entries))
     by_subset = {subset: count_subset(keys, counts) for subset, keys in subsets.items()}
     if classes:
         problems += _absent_classes(classes, by_subset)
-    return CheckReport(classes, by_subset, tuple(problems), tuple(notes), suggestion, entries, code)
+    if narrow := narrow_colour_problem(brightness):
+        problems.append(narrow)
+    bit_depth = bit_depth_of(brightness.values())
+    if bit_depth is not None:
+        notes = [*notes, f"Images: {depth_in_words(bit_depth)}."]
+    problems = list(dict.fromkeys(problems))
+    return CheckReport(
+        classes, by_subset, tuple(problems), tuple(notes), suggestion, entries, code, bit_depth
+    )
 
 
 def count_subset(keys: Sequence[str], counts: Mapping[str, NDArray[np.int64]]) -> _SubsetCount:
@@ -177,6 +189,7 @@ class _FileResult:
     key: str
     problems: tuple[Problem, ...]
     counts: NDArray[np.int64] | None
+    brightness: Brightness | None
 
 
 @dataclass(frozen=True)
@@ -188,7 +201,7 @@ class _FileChecker:
     def __call__(self, item: tuple[str, Entry]) -> _FileResult:
         key, entry = item
         problems: list[Problem] = []
-        image_size = self.image_size(entry, problems)
+        image_size, brightness = self.image_size(entry, problems)
         counts, label_size = self.counts_and_size(entry, problems)
         if image_size and label_size:
             mismatch = size_problem(entry, image_size, label_size)
@@ -196,15 +209,17 @@ class _FileChecker:
         if counts is not None and counts.sum() == counts[IGNORE]:
             what = "no pixel has a class: all are void"
             problems.append(Problem(str(entry.labels), what, "label some of it, or remove the label file"))
-        return _FileResult(key, tuple(problems), counts)
+        return _FileResult(key, tuple(problems), counts, brightness)
 
-    def image_size(self, entry: Entry, problems: list[Problem]) -> tuple[int, ...] | None:
-        """(H, W), or None after adding a problem."""
+    def image_size(
+        self, entry: Entry, problems: list[Problem]
+    ) -> tuple[tuple[int, ...] | None, Brightness | None]:
+        """(H, W), or None after adding a problem; and how bright an image of more than 8 bits is."""
         try:
-            return read_rgb(entry.image).shape[:2]
+            return read_rgb(entry.image).shape[:2], read_brightness(entry.image)
         except FileError as error:
             problems.append(error.problem)
-            return None
+            return None, None
 
     def counts_and_size(
         self, entry: Entry, problems: list[Problem]

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from recoseg.colours import Colour
 from recoseg.data.dataset import SUBSETS, Dataset
-from recoseg.data.image_files import not_text, read_image
+from recoseg.data.image_files import FULL_DEPTH, not_text, read_image
 from recoseg.data.label_codes import LabelCode
 from recoseg.data.list_files import numbered_lines
 from recoseg.data.problem import FileError, Problem
 from recoseg.errors import UserError
 from recoseg.text import is_text
 from recoseg.types import IGNORE, ClassInfo, Sample
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class FileDataset(Dataset):
     """Images and labels in files. An adapter finds the files and hands them over:
 
     `entries` says where the files of each key are, `subsets` which keys each subset has (a missing
-    subset is empty), and `code` reads a label file into class indices.
+    subset is empty), `code` reads a label file into class indices, and `bit_depth` is the number of bits that
+    grey images of more than 8 bits use.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class FileDataset(Dataset):
         entries: Mapping[str, Entry],
         subsets: Mapping[str, Sequence[str]],
         code: LabelCode,
+        bit_depth: int | None = None,
     ) -> None:
         for key, entry in entries.items():
             if not is_text(key):
@@ -49,6 +52,7 @@ class FileDataset(Dataset):
         self.classes = classes
         self.entries = dict(entries)
         self.code = code
+        self.bit_depth = bit_depth or FULL_DEPTH
         self._subsets = {subset: tuple(subsets.get(subset, ())) for subset in SUBSETS}
 
     def keys(self, subset: str) -> Sequence[str]:
@@ -60,9 +64,11 @@ class FileDataset(Dataset):
         return self.entry(key).labels is not None
 
     def image(self, key: str) -> Tensor:
-        return read_image(self.entry(key).image)
+        return read_image(self.entry(key).image, bit_depth=self.bit_depth)
 
     def labels(self, key: str) -> Tensor:
+        import torch
+
         path = self.entry(key).labels
         if path is None:
             raise UserError(f"{self.entry(key).image} has no labels; it can only be used as unlabelled")
@@ -70,6 +76,8 @@ class FileDataset(Dataset):
 
     def sample(self, key: str) -> Sample:
         """The image and its labels, all IGNORE if there is no label file."""
+        import torch
+
         image = self.image(key)
         if not self.has_labels(key):
             return Sample(image, torch.full(image.shape[1:], IGNORE, dtype=torch.uint8), key)

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
-from torch import Tensor
+from PIL import ExifTags, Image, ImageFile, ImageOps, UnidentifiedImageError
+from PIL.PngImagePlugin import PngInfo
 
 from recoseg.data.problem import FileError
 from recoseg.errors import is_shortage
 from recoseg.files import regular
 from recoseg.text import is_text
 from recoseg.types import IGNORE
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Pixels = NDArray[Any]
 
@@ -46,30 +49,36 @@ BAND_PIXELS = 2**22
 """How much of an image is converted at once: a large one never exists in whole copies of every stage."""
 
 
-def read_image(path: Path) -> Tensor:
+FULL_DEPTH = 16
+"""Bits of a grey image of more than 8 bits; how many of them hold data depends on the camera."""
+
+
+def read_image(path: Path, *, bit_depth: int = FULL_DEPTH) -> Tensor:
     """The image upright (by its EXIF orientation) and in RGB, (3, H, W) uint8."""
     with _opened(path) as image:
         _make_upright(image)
-        return rgb_planes(image, path)
+        return rgb_planes(image, path, bit_depth=bit_depth)
 
 
-def rgb_planes(image: Image.Image, path: str | Path) -> Tensor:
+def rgb_planes(image: Image.Image, path: str | Path, *, bit_depth: int = FULL_DEPTH) -> Tensor:
     """Any decoded image in RGB, as it lies, (3, H, W) uint8. `path` is what an error calls it."""
+    import torch
+
     width, height = image.size
     planes = np.empty((3, height, width), dtype=np.uint8)
     step = max(1, BAND_PIXELS // width)
     for top in range(0, height, step):
         rows = slice(top, min(top + step, height))
         band = image if step >= height else image.crop((0, rows.start, width, rows.stop))
-        planes[:, rows] = np.asarray(to_rgb(band, path)).transpose(2, 0, 1)
+        planes[:, rows] = np.asarray(to_rgb(band, path, bit_depth=bit_depth)).transpose(2, 0, 1)
     return torch.from_numpy(planes)
 
 
-def read_rgb(path: Path) -> NDArray[np.uint8]:
+def read_rgb(path: Path, *, bit_depth: int = FULL_DEPTH) -> NDArray[np.uint8]:
     """The image upright (by its EXIF orientation) and in RGB, (H, W, 3), writable."""
     with _opened(path) as image:
         _make_upright(image)
-        return np.array(to_rgb(image, path), dtype=np.uint8)
+        return np.array(to_rgb(image, path, bit_depth=bit_depth), dtype=np.uint8)
 
 
 def _make_upright(image: Image.Image) -> None:
@@ -88,7 +97,7 @@ def read_label_pixels(path: Path) -> Pixels:
     Grey, palette and 1-bit files give (H, W) uint8 or uint16 (a palette file its indices); colour
     files give (H, W, 3) uint8. Transparency is dropped.
     """
-    with _opened(path) as image:
+    with _opened_labels(path) as image:
         if image.mode in ("LA", "La", "PA"):
             return np.array(image.getchannel(0), dtype=np.uint8)
         if image.mode in ("1", "L", "P"):
@@ -100,8 +109,18 @@ def read_label_pixels(path: Path) -> Pixels:
 
 def read_label_colours(path: Path) -> NDArray[np.uint8]:
     """The colours that a viewer shows for a label file, (H, W, 3); a palette file through its own palette."""
-    with _opened(path) as image:
+    with _opened_labels(path) as image:
         return np.array(to_rgb(image, path), dtype=np.uint8)
+
+
+@contextmanager
+def _opened_labels(path: Path) -> Iterator[Image.Image]:
+    """A decoded label file; one in JPEG holds values that nobody drew, some of which are other classes."""
+    with _opened(path) as image:
+        if image.format == "JPEG":
+            what = "labels in a JPEG file, which changes values along edges"
+            raise FileError(path, what, "save labels as PNG, from the program that drew them")
+        yield image
 
 
 @contextmanager
@@ -114,6 +133,36 @@ def _opened(path: Path) -> Iterator[Image.Image]:
             image.load()
         with _trouble_named(path, *_DECODER_ERRORS):
             yield image
+
+
+@dataclass(frozen=True)
+class Brightness:
+    """The largest value in an image of more than 8 bits; of a colour image in its upper 8 bits.
+
+    Pillow reads 16 bits of grey images, and the upper 8 bits of colour images with 16 bits a channel.
+    """
+
+    largest: int
+    is_colour: bool
+
+
+def read_brightness(path: Path) -> Brightness | None:
+    """None for an image of 8 bits, whose pixels are not read; float images count as such."""
+    if path.suffix.lower() in _SUFFIXES_OF_8_BITS:
+        return None
+    with _trouble_named(path, Exception), _recognised(path) as image:
+        # How Pillow unpacks pixels, such as "RGB;16B" or ("RGB;16L", 0, 1).
+        is_colour = image.mode == "RGB" and any(";16" in str(tile.args) for tile in image.tile)
+        is_grey = image.mode.startswith("I")
+    if not (is_colour or is_grey):
+        return None
+    with _opened(path) as image:
+        values: Pixels = _sixteen_bit(image, path) if is_grey else np.asarray(image)
+        return Brightness(int(values.max()), is_colour)
+
+
+_SUFFIXES_OF_8_BITS = frozenset({".jpg", ".jpeg", ".jfif", ".webp", ".bmp", ".gif"})
+"""Files that have them need not be opened to know their depth."""
 
 
 def num_pixels(path: Path) -> int:
@@ -146,7 +195,7 @@ def upright_size(path: Path) -> tuple[int, int]:
     return (height, width) if orientation >= 5 else (width, height)
 
 
-def _recognised(path: Path) -> Image.Image:
+def _recognised(path: Path) -> ImageFile.ImageFile:
     """The file by its header alone; nothing but files is ever opened."""
     if not is_text(str(path)):
         raise not_text(path)
@@ -189,13 +238,16 @@ def _unidentified(path: Path) -> FileError:
     return FileError(path, what, "save it as PNG or JPEG, or move it elsewhere")
 
 
-def to_rgb(image: Image.Image, path: str | Path) -> Image.Image:
-    """Any mode as RGB. 16-bit and float greys keep their range; transparency is dropped."""
+def to_rgb(image: Image.Image, path: str | Path, *, bit_depth: int = FULL_DEPTH) -> Image.Image:
+    """Any mode as RGB. Float greys keep their range; transparency is dropped.
+
+    In greys of more than 8 bits the largest number of `bit_depth` bits, and all above it, become white.
+    """
     if image.mode == "RGB":
         return image
     if image.mode.startswith("I"):
-        # 65535 / 257 = 255: the whole 16-bit range, the same for every file, is brought to 8 bits.
-        grey = np.round(_sixteen_bit(image, path) / 257.0)
+        white = 2**bit_depth - 1
+        grey = np.round(np.minimum(_sixteen_bit(image, path), white) * (255 / white))
         return Image.fromarray(grey.astype(np.uint8)).convert("RGB")
     if image.mode == "F":
         return Image.fromarray(_unit_float(image, path)).convert("RGB")
@@ -229,6 +281,16 @@ def _known_formats() -> tuple[str, ...]:
     return tuple(name for name in FORMATS if name in Image.OPEN)
 
 
+def png_text(path: Path, name: str) -> str | None:
+    """What `write_png` put into the header of a file under that name; None if there is nothing."""
+    try:
+        with Image.open(regular(path), formats=("PNG",)) as image:
+            words = image.info.get(name)
+    except (*_DECODER_ERRORS, UnidentifiedImageError):
+        return None
+    return words if isinstance(words, str) else None
+
+
 @cache
 def image_suffixes() -> frozenset[str]:
     """Suffixes of the formats that are read, in lower case with their dot."""
@@ -237,11 +299,21 @@ def image_suffixes() -> frozenset[str]:
 
 
 def write_png(
-    file: BinaryIO, pixels: Pixels, *, palette: Sequence[tuple[int, int, int]] | None = None
+    file: BinaryIO,
+    pixels: Pixels,
+    *,
+    palette: Sequence[tuple[int, int, int]] | None = None,
+    text: Mapping[str, str] | None = None,
 ) -> None:
-    """(H, W) of 8 or 16 bits as grey, (H, W, 3) as RGB; with a `palette`, indices into it, void as white."""
+    """(H, W) of 8 or 16 bits as grey, (H, W, 3) as RGB; with a `palette`, indices into it, void as white.
+
+    `text` goes into the file's header.
+    """
     picture = Image.fromarray(np.ascontiguousarray(pixels))
     if palette is not None:
         others = [(0, 0, 0)] * (IGNORE - len(palette)) + [(255, 255, 255)]  # with fewer, Pillow cuts off void
         picture.putpalette([value for colour in [*palette, *others] for value in colour])
-    picture.save(file, "PNG", compress_level=3)
+    header = PngInfo()
+    for name, words in (text or {}).items():
+        header.add_text(name, words)
+    picture.save(file, "PNG", compress_level=3, pnginfo=header)

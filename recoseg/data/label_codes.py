@@ -16,7 +16,6 @@ from recoseg.data.problem import FileError
 Labels = NDArray[np.uint8]  # (H, W) class indices, IGNORE where there is none
 
 _MEND_CLASSES = "mend the label, or add what is missing to the class list"
-_LOSSY_SUFFIXES = (".jpg", ".jpeg", ".jfif")
 
 
 class LabelCode(Protocol):
@@ -44,7 +43,7 @@ class ByValue:
         if classes.min() < 0:
             unknown = np.unique(values[classes < 0]).tolist()
             what = f"{_some('value', unknown)} outside the class list ({ranges(self._allowed)})"
-            raise FileError(path, what, _lossy_remedy(path, len(unknown)) or self._remedy)
+            raise FileError(path, what, _remedy_of(len(unknown)) or self._remedy)
         return classes.astype(np.uint8)
 
 
@@ -69,7 +68,7 @@ class ByColour:
         if not known.all():
             unknown = [colour_of(code) for code in np.unique(codes[~known]).tolist()]
             what = f"{_some('colour', unknown)} not in the palette"
-            raise FileError(path, what, _lossy_remedy(path, len(unknown)) or self._remedy)
+            raise FileError(path, what, _remedy_of(len(unknown)) or self._remedy)
         return np.take(self._classes, nearest)
 
 
@@ -132,10 +131,8 @@ def ranges(values: Iterable[int]) -> str:
     return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
-def _lossy_remedy(path: Path, num_unknown: int) -> str | None:
+def _remedy_of(num_unknown: int) -> str | None:
     """What to say when the values look smeared by compression or smoothing rather than mislabelled."""
-    if path.suffix.lower() in _LOSSY_SUFFIXES:
-        return "JPEG smears labels: export them again as PNG"
     if num_unknown > 50:
         return "export the labels again as PNG without smoothing or rescaling"
     return None

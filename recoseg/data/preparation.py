@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from recoseg.data.bit_depth import measure_bit_depth
 from recoseg.data.dataset import SUBSETS
 from recoseg.data.file_dataset import Entry, FileDataset, size_problem
-from recoseg.data.image_files import read_rgb
+from recoseg.data.image_files import FULL_DEPTH, read_rgb
 from recoseg.data.label_codes import LabelCode
 from recoseg.data.list_files import list_text
 from recoseg.data.problem import FileError, Problem
@@ -62,8 +63,9 @@ def prepare(
     lookup(_SUFFIXES, format, what="format")
     _reject_overlap(source, destination)
     _begin(destination, _record_of(dataset, source, resize, format))
-    converter = Converter(real(destination), dataset.code, resize, format)
     wanted = {key: dataset.entry(key) for subset in SUBSETS for key in dataset.keys(subset)}
+    bit_depth = measure_bit_depth([entry.image for entry in wanted.values()], num_workers=num_workers)
+    converter = Converter(real(destination), dataset.code, resize, format, bit_depth)
     pending = {key: entry for key, entry in wanted.items() if not converter.is_done(key, entry)}
     if pending:
         write_whole(destination / "train.txt", _UNFINISHED)
@@ -172,12 +174,13 @@ class Converter:
     code: LabelCode
     resize: Resize
     format: str
+    bit_depth: int | None = None  # of the images of more than 8 bits, if there are any
 
     def __call__(self, item: tuple[str, Entry]) -> Problem | None:
         """Writes the image and the labels of one key, or says what is wrong with their sources."""
         key, source = item
         try:
-            pixels = read_rgb(source.image)
+            pixels = read_rgb(source.image, bit_depth=self.bit_depth or FULL_DEPTH)
             labels = self.code.decode(source.labels) if source.labels else None
         except FileError as error:
             return error.problem
@@ -211,7 +214,7 @@ class Converter:
         """The image file's content: the source's own where neither size nor format changes."""
         height, width = pixels.shape[:2]
         same_size = self.resize.target(height, width) == (height, width)
-        if same_size and source.suffix.lower() in _SUFFIXES[self.format]:
+        if same_size and self.bit_depth is None and source.suffix.lower() in _SUFFIXES[self.format]:
             return source.read_bytes()
         resized = self.resize.image(pixels)
         return png(resized) if self.format == "png" else _jpeg(resized)

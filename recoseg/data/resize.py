@@ -16,6 +16,7 @@ from recoseg.text import lookup
 _Pixels = NDArray[np.uint8]
 
 _MOST_PIXELS = 16_384  # a side
+_SMALLEST_SCALE, _LARGEST_SCALE = 0.01, 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +35,9 @@ class Resize:
             raise UserError(
                 f"height and width must lie between 1 and {_MOST_PIXELS}, not {self.size[0]}x{self.size[1]}"
             )
-        if self.scale is not None and not 0 < self.scale <= 16:
-            raise UserError(f"the scale must lie between 0 and 16, not {self.scale:g}")
+        if self.scale is not None and not _SMALLEST_SCALE <= self.scale <= _LARGEST_SCALE:
+            between = f"between {_SMALLEST_SCALE} and {_LARGEST_SCALE}"
+            raise UserError(f"the scale must lie {between}, not {self.scale:g}")
 
     def target(self, height: int, width: int) -> tuple[int, int]:
         """The (height, width) that an image of that size gets."""

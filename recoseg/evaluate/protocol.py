@@ -38,8 +38,9 @@ class Protocol:
     scales: tuple[float, ...] = (1.0,)
 
     def __post_init__(self) -> None:
-        if self.window is not None and self.window < SMALLEST_SIDE:
-            raise UserError(f"window: got {self.window}, needs at least {SMALLEST_SIDE} pixels")
+        if self.window is not None and not (type(self.window) is int and self.window >= SMALLEST_SIDE):
+            needed = f"needs a whole number of at least {SMALLEST_SIDE} pixels"
+            raise UserError(f"window: got {self.window!r}, {needed}")
         if not 0 <= self.overlap < 1:
             raise UserError(f"overlap: got {self.overlap:g}, needs a share of the window from 0 to below 1")
         if not self.scales or not all(0 < scale <= _LARGEST_SCALE for scale in self.scales):

@@ -6,76 +6,31 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, Any
 
 import torch
 
 from recoseg.evaluate import METRICS
 from recoseg.evaluate.scores import BoundaryScores, Scores
 from recoseg.files import write_whole
-from recoseg.records import Count, Others, Share, read_record, require_kind, require_lengths
-
-_COUNTS = ("bands", "contours", "confusion")
-"""The fields of BoundaryScores."""
-
-Shares = list[Share | None]  # of each class; none where it is absent
-
-
-class _BoundaryCounts(TypedDict):
-    bands: list[list[Count]]
-    contours: list[list[Count]]
-    confusion: list[list[Count]]
-
-
-class _PlainBoundary(TypedDict):
-    """What `_boundary_as_plain` gives."""
-
-    mean_iou: Share | None
-    mean_f_score: Share | None
-    near_mean_iou: Share | None
-    iou: Shares
-    f_score: Shares
-    near_iou: Shares
-    counts: _BoundaryCounts
-
-
-class PlainScores(TypedDict):
-    """What `scores_as_plain` gives."""
-
-    mean_iou: Share | None
-    accuracy: Share | None
-    iou: Shares
-    class_accuracy: Shares
-    confusion: list[list[Count]]
-    boundary: NotRequired[_PlainBoundary | None]
-    metrics: NotRequired[dict[str, dict[str, Any]]]
+from recoseg.plain_scores import BOUNDARY_COUNTS, SCORES, PlainScores, require_classes
+from recoseg.records import Others, read_record, require_kind
 
 
 class _PlainEvaluation(PlainScores):
     classes: list[str]
 
 
-SCORES = tuple(PlainScores.__annotations__)
-
-
-def require_classes(plain: Mapping[str, Any], num_classes: int | None = None) -> None:
-    """A rule for plain scores: all of them are of so many classes, by default of those in the confusion."""
-    classes = len(plain["confusion"]) if num_classes is None else num_classes
-    require_lengths("confusion", plain["confusion"], classes, classes)
-    for name in ("iou", "class_accuracy"):
-        require_lengths(name, plain[name], classes)
-    if (boundary := plain.get("boundary")) is not None:
-        for name in ("iou", "f_score", "near_iou"):
-            require_lengths(f"boundary.{name}", boundary[name], classes)
-        for name, rows in zip(_COUNTS, (3, 4, classes), strict=True):
-            require_lengths(f"boundary.counts.{name}", boundary["counts"][name], rows, classes)
+def require_scores(plain: Mapping[str, Any], num_classes: int) -> None:
+    """A rule for plain scores: all of them are of so many classes, and metrics are of their types."""
+    require_classes(plain, num_classes)
     for name, result in plain.get("metrics", {}).items():
         if name in METRICS:  # there may be others: of somebody's own
             require_kind(f"metrics.{name}", result, METRICS[name].kind)
 
 
 def _require_named_classes(plain: Mapping[str, Any]) -> None:
-    require_classes(plain, len(plain["classes"]))
+    require_scores(plain, len(plain["classes"]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +78,7 @@ def _boundary_as_plain(boundary: BoundaryScores) -> dict[str, Any]:
         "iou": [none_if_nan(value) for value in boundary.iou.tolist()],
         "f_score": [none_if_nan(value) for value in boundary.f_score.tolist()],
         "near_iou": [none_if_nan(value) for value in boundary.near.iou.tolist()],
-        "counts": {name: getattr(boundary, name).tolist() for name in _COUNTS},
+        "counts": {name: getattr(boundary, name).tolist() for name in BOUNDARY_COUNTS},
     }
 
 
@@ -132,7 +87,8 @@ def scores_from_plain(plain: Mapping[str, Any]) -> Scores:
     boundary = None
     if plain.get("boundary") is not None:
         counts = plain["boundary"]["counts"]
-        boundary = BoundaryScores(*(torch.tensor(counts[name], dtype=torch.int64) for name in _COUNTS))
+        tensors = (torch.tensor(counts[name], dtype=torch.int64) for name in BOUNDARY_COUNTS)
+        boundary = BoundaryScores(*tensors)
     return Scores(torch.tensor(plain["confusion"], dtype=torch.int64), boundary, plain.get("metrics", {}))
 
 

@@ -18,7 +18,8 @@ from recoseg.evaluate.class_relations import PlainRelations, Relations, Relation
 from recoseg.evaluate.loop import Counter, ScoreCounter, count
 from recoseg.evaluate.resampling import MOST_IMAGES, Gain, Interval, gain_of, mean_iou_interval
 from recoseg.evaluate.scores import Scores
-from recoseg.evaluate.scores_file import PlainScores, require_classes, scores_as_plain, scores_from_plain
+from recoseg.evaluate.scores_file import require_scores, scores_as_plain, scores_from_plain
+from recoseg.plain_scores import PlainScores
 from recoseg.records import Count, require_lengths
 
 _BOUNDARY = BoundaryRule()
@@ -38,7 +39,7 @@ class SurveyFile(_PlainSurvey):
 
 def require_survey_of(plain: Mapping[str, Any], num_classes: int) -> None:
     """A rule for plain surveys: all that is in them is of so many classes."""
-    require_classes(plain, num_classes)
+    require_scores(plain, num_classes)
     for name, one in plain["relations"].items():
         require_lengths(f"relations.{name}.graph", one["graph"], num_classes, num_classes)
         require_lengths(f"relations.{name}.pixels", one["pixels"], num_classes)

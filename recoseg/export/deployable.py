@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from recoseg.data.image_files import FULL_DEPTH
 from recoseg.errors import UserError
 from recoseg.models.bilinear import resize
 from recoseg.models.network import SegmentationNetwork
@@ -36,6 +37,7 @@ class About:
     classes: ClassInfo
     iteration: int | None
     version: str  # of recoseg
+    bit_depth: int = FULL_DEPTH  # of 16-bit grey images in training
 
     def values(self) -> dict[str, object]:
         return {
@@ -45,6 +47,7 @@ class About:
             "output": f"{OUTPUT}: float32 (batch, classes, height, width); the class is the largest",
             "iteration": self.iteration,
             "recoseg": self.version,
+            "bit_depth": self.bit_depth,
         }
 
 

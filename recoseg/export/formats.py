@@ -29,14 +29,24 @@ EXAMPLE = (2, 3, 192, 256)  # two images and unequal sides, so that no size is t
 @dataclass(frozen=True)
 class Format:
     ending: str
-    write: Callable[[Deployable, About, tuple[int, int] | None], bytes]
+    write: Callable[[torch.export.ExportedProgram, About], bytes]
     run: Callable[[bytes], Exported]
+    packages: tuple[str, ...] = ()
+
+    def require_packages(self) -> None:
+        for package in self.packages:
+            try:
+                importlib.import_module(package)
+            except ImportError as error:
+                raise UserError(
+                    f"exporting to ONNX needs the package {package}: pip install 'recoseg[onnx]'"
+                ) from error
 
 
-def _write_torch(network: Deployable, about: About, size: tuple[int, int] | None) -> bytes:
+def _write_torch(exported: torch.export.ExportedProgram, about: About) -> bytes:
     """A torch.export program: any PyTorch runs it, without recoseg."""
     buffer = io.BytesIO()
-    torch.export.save(program(network, size), buffer, extra_files={METADATA: json.dumps(about.values())})
+    torch.export.save(exported, buffer, extra_files={METADATA: json.dumps(about.values())})
     return buffer.getvalue()
 
 
@@ -45,24 +55,20 @@ def _run_torch(content: bytes) -> Exported:
     return module
 
 
-def _write_onnx(network: Deployable, about: About, size: tuple[int, int] | None) -> bytes:
+def _write_onnx(exported: torch.export.ExportedProgram, about: About) -> bytes:
     """An ONNX model, with what is known of it as metadata."""
-    _require_onnx("onnx", "onnxscript")
     with tempfile.TemporaryDirectory() as folder, quiet():
         path = Path(folder) / "model.onnx"
-        exported = torch.onnx.export(
-            program(network, size), input_names=[INPUT], output_names=[OUTPUT], dynamo=True, verbose=False
+        written = torch.onnx.export(
+            exported, input_names=[INPUT], output_names=[OUTPUT], dynamo=True, verbose=False
         )
-        assert exported is not None
-        exported.model.metadata_props.update(
-            {name: _as_text(value) for name, value in about.values().items()}
-        )
-        exported.save(path, external_data=False)
+        assert written is not None
+        written.model.metadata_props.update({name: _as_text(value) for name, value in about.values().items()})
+        written.save(path, external_data=False)
         return path.read_bytes()
 
 
 def run_onnx(content: bytes) -> Exported:
-    _require_onnx("onnxruntime")
     import onnxruntime
 
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
@@ -73,7 +79,10 @@ def run_onnx(content: bytes) -> Exported:
     return run
 
 
-FORMATS = {"onnx": Format(".onnx", _write_onnx, run_onnx), "torch": Format(".pt2", _write_torch, _run_torch)}
+FORMATS = {
+    "onnx": Format(".onnx", _write_onnx, run_onnx, packages=("onnx", "onnxscript", "onnxruntime")),
+    "torch": Format(".pt2", _write_torch, _run_torch),
+}
 
 
 def program(network: Deployable, size: tuple[int, int] | None) -> torch.export.ExportedProgram:
@@ -107,16 +116,6 @@ def _without_traces(exported: torch.export.ExportedProgram) -> torch.export.Expo
 
 def _as_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _require_onnx(*packages: str) -> None:
-    for package in packages:
-        try:
-            importlib.import_module(package)
-        except ImportError as error:
-            raise UserError(
-                f"exporting to ONNX needs the package {package}: pip install 'recoseg[onnx]'"
-            ) from error
 
 
 @contextmanager

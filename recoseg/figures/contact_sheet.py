@@ -14,7 +14,7 @@ from PIL import Image
 from scipy.ndimage import minimum_filter
 
 from recoseg.data.file_dataset import Entry
-from recoseg.data.image_files import read_label_pixels, read_rgb
+from recoseg.data.image_files import FULL_DEPTH, read_label_pixels, read_rgb
 from recoseg.data.label_codes import LabelCode
 from recoseg.data.problem import FileError, Problem
 from recoseg.figures.sheet import ClassBoxes, Heading, Sheet, sheet, shortened, text_width
@@ -80,12 +80,18 @@ def labelled_image(
 
 
 def checked_image(
-    key: str, entry: Entry, problems: Sequence[Problem], code: LabelCode | None, classes: ClassInfo | None
+    key: str,
+    entry: Entry,
+    problems: Sequence[Problem],
+    code: LabelCode | None,
+    classes: ClassInfo | None,
+    *,
+    bit_depth: int = FULL_DEPTH,
 ) -> LabelledImage:
     """As much as can be shown of files that may be broken; labels without known classes as they are."""
     trouble = "; ".join(problem.what for problem in problems)
     try:
-        image = read_rgb(entry.image)
+        image = read_rgb(entry.image, bit_depth=bit_depth)
     except FileError:
         return LabelledImage(key, None, trouble=trouble)
     if entry.labels is not None and code is not None and classes is not None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from recoseg.config.load import load as load_config
+from recoseg.data.image_files import FULL_DEPTH
 from recoseg.data.list_files import list_text
 from recoseg.errors import UserError
 from recoseg.files import write_whole
@@ -181,7 +182,8 @@ class FullTraining:
         else:
             shutil.rmtree(self.run.path, ignore_errors=True)
             data = self.folder.path("training", "data")
-            words = ["--config", CONFIG, "--data", str(data), "--out", str(self.run.path)]
+            depth = f"--data.bit_depth={FULL_DEPTH}"  # as the page shows 16-bit images
+            words = ["--config", CONFIG, "--data", str(data), depth, "--out", str(self.run.path)]
         with self._log.open("ab") as output:
             return subprocess.Popen(
                 [sys.executable, "-P", str(_CHILD), "train", *words, "--no-page", *self.settings],

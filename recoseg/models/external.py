@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from recoseg.errors import UserError
 from recoseg.models.layers import Normalise
 from recoseg.own_code import answer_of
+from recoseg.text import without_tokens
 
 
 def network_from_factory(factory: str, num_classes: int, **options: object) -> nn.Module:
@@ -101,7 +102,8 @@ def _one_line_errors(checkpoint: str) -> Iterator[None]:
     except (OSError, ValueError, RuntimeError) as error:
         if isinstance(error, UserError):
             raise
-        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)[:200].rstrip(".")
+        said = without_tokens(str(error))
+        reason = next(iter(said.strip().splitlines()), type(error).__name__)[:200].rstrip(".")
         to_do = "it must hold config.json and model.safetensors of a segmentation network"
         if not is_folder(checkpoint):
             to_do = (
@@ -113,7 +115,9 @@ def _one_line_errors(checkpoint: str) -> Iterator[None]:
                 "there is no such folder",
                 "give a folder, or a name on the hub such as owner/name",
             )
-        raise UserError(f"checkpoint {checkpoint!r} cannot be used: {reason}; {to_do}") from error
+        raise UserError(f"checkpoint {checkpoint!r} cannot be used: {reason}; {to_do}") from (
+            error if said == str(error) else None  # a traceback would show it
+        )
 
 
 def _require_segmentation(checkpoint: str, config: Any, networks: Iterable[Any]) -> None:

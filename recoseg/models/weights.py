@@ -1,17 +1,20 @@
-"""Reading weights files without running code from them, and filling a network from one by name."""
+"""Weights files: read without running code from them, put into a network by name, and written."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from safetensors.torch import load_file
+from safetensors.torch import save as to_safetensors
 from torch import Tensor, nn
 
 from recoseg.data.problem import FileError
 from recoseg.errors import UserError, is_shortage
+from recoseg.files import write_whole
 
 _PREFIXES = ("module.", "backbone.", "encoder.")
 _COUNTER = "num_batches_tracked"
@@ -70,18 +73,22 @@ def load_weights(
     if strict and (report.missing or report.left_over):
         raise UserError(f"{path}: does not fit this network ({report})")
     filling = {name: given[names[name]] for name in report.matched}
-    _require_finite(filling, wanted, path)
+    _require_numbers(filling, wanted, path)
     module.load_state_dict(filling, strict=False)
     return report
 
 
-def _require_finite(given: Mapping[str, Tensor], fresh: Mapping[str, Tensor], path: Path) -> None:
-    """Refuse NaN and infinity, which a network turns into nonsense without a word.
+def _require_numbers(given: Mapping[str, Tensor], fresh: Mapping[str, Tensor], path: Path) -> None:
+    """Refuse whole numbers for weights, NaN and infinity, which a network turns into nonsense silently.
 
     A mask of a network's own may hold infinity: then it does so in the `fresh` network too.
     """
     for name, tensor in given.items():
         own = fresh[name]
+        if own.is_floating_point() and not tensor.is_floating_point():
+            kind = str(tensor.dtype).removeprefix("torch.")
+            what = f"holds {kind} in {name}, which needs a floating point type"
+            raise FileError(path, what, "export the weights again without quantisation")
         if not torch.isfinite(tensor.to(own.dtype)).all() and torch.isfinite(own).all():
             what = f"holds numbers that are not finite (NaN or infinity), in {name}"
             raise FileError(path, what, "restore the file from a copy, or train again")
@@ -163,6 +170,16 @@ def _by_x(shape: torch.Size) -> str:
 
 def examples(names: Sequence[str]) -> str:
     return f" ({', '.join(names[:2])}{', ...' if len(names) > 2 else ''})"
+
+
+def save_weights(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, object]) -> None:
+    """`about` goes into the file's header, as JSON under one name so that equal runs give equal bytes."""
+    # Clones, since the format refuses two names for one tensor, which tied weights are.
+    plain = {
+        name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
+        for name, tensor in tensors.items()
+    }
+    write_whole(path, to_safetensors(plain, metadata={"recoseg": json.dumps(about)}))
 
 
 _WRAPPERS = ("state_dict", "model")

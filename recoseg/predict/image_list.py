@@ -19,7 +19,7 @@ from PIL import Image
 from torch import Tensor
 
 from recoseg.data.folder.listing import walk_folder
-from recoseg.data.image_files import image_suffixes, read_image, rgb_planes
+from recoseg.data.image_files import FULL_DEPTH, image_suffixes, read_image, rgb_planes
 from recoseg.errors import UserError
 from recoseg.files import real
 
@@ -164,13 +164,13 @@ Here large images are expected, and whoever names a file wants it read: a gigapi
 _SHAPES = "needs (H, W, 3) or (H, W) in an array, (3, H, W) or (H, W) in a tensor"
 
 
-def as_image(given: ImageLike) -> Tensor:
+def as_image(given: ImageLike, *, bit_depth: int = FULL_DEPTH) -> Tensor:
     """RGB as (3, H, W) uint8. A file is turned upright; what is already decoded is taken as it lies."""
     if isinstance(given, str | Path):
         with large_images_allowed():
-            return read_image(Path(given))
+            return read_image(Path(given), bit_depth=bit_depth)
     if isinstance(given, Image.Image):
-        planes = rgb_planes(given, "the image")
+        planes = rgb_planes(given, "the image", bit_depth=bit_depth)
     elif isinstance(given, np.ndarray):
         planes = _from_array(given)
     elif isinstance(given, Tensor):

@@ -7,10 +7,12 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 from torch import Tensor
 
+from recoseg.data.bit_depth import clipping_problem
 from recoseg.data.image_files import num_pixels, read_image
 from recoseg.data.problem import FileError, Problem
 from recoseg.predict.image_list import ImageFile, large_images_allowed
@@ -29,14 +31,16 @@ Progress = Callable[[float], None]
 def predict_many(
     predictor: Predictor, images: Sequence[ImageFile], output: OutputFolder, *, progress: Progress
 ) -> Iterator[Problem]:
-    """Writes the results of all images that can be read; yields what is wrong with the others."""
+    """Write the results of all images that can be read; yield what is wrong with images, fatal where one is
+    left out.
+    """
     takes = {image: output.takes(image.name) for image in images}
     for image in images:
         if not takes[image]:
             what = "the names of its results would be longer than names can be"
             yield Problem(str(image.path), what, "give it a shorter name")
     fitting = [image for image in images if takes[image]]
-    with large_images_allowed(), closing(_Pipeline(fitting, output)) as pipeline:
+    with large_images_allowed(), closing(_Pipeline(fitting, output, predictor.bit_depth)) as pipeline:
         for number, image in enumerate(fitting, start=len(images) - len(fitting)):
             progress(number)
             try:
@@ -44,6 +48,9 @@ def predict_many(
             except FileError as error:
                 yield error.problem
                 continue
+            clipping = clipping_problem(image.path, predictor.bit_depth)
+            if clipping:
+                yield clipping
             shape = (len(predictor.classes), planes.shape[1], planes.shape[2])
             with output.probabilities_of(image.name, shape) as target:
                 prediction = predictor.predict(
@@ -52,14 +59,15 @@ def predict_many(
                     probabilities=target,
                     progress=lambda share, number=number: progress(number + share),  # type: ignore[misc]
                 )
-            pipeline.write(image.name, prediction)
+            pipeline.write(image, prediction)
         pipeline.finish()
 
 
 class _Pipeline:
     """Threads that read the next images and write the results of the last, as many as memory allows."""
 
-    def __init__(self, images: Sequence[ImageFile], output: OutputFolder) -> None:
+    def __init__(self, images: Sequence[ImageFile], output: OutputFolder, bit_depth: int) -> None:
+        self.read = partial(read_image, bit_depth=bit_depth)
         self.pool, self.output = ThreadPoolExecutor(_NUM_THREADS), output
         self.waiting = deque(image.path for image in images)
         self.reading: deque[tuple[int, Future[Tensor]]] = deque()  # with the number of pixels
@@ -77,14 +85,15 @@ class _Pipeline:
         while self.writing and self.writing[0][1].done():
             self.finish_oldest()
         while self.waiting and self.has_room(pixels := _pixels_ahead(self.waiting[0])):
-            self.reading.append((pixels, self.pool.submit(read_image, self.waiting.popleft())))
+            self.reading.append((pixels, self.pool.submit(self.read, self.waiting.popleft())))
 
     def has_room(self, pixels: int) -> bool:
         held = [count for count, _ in (*self.reading, *self.writing)]
         return not held or (len(held) < MOST_IMAGES and sum(held) + pixels <= MOST_PIXELS)
 
-    def write(self, name: Path, prediction: Prediction) -> None:
-        self.writing.append((prediction.labels.size, self.pool.submit(self.output.write, name, prediction)))
+    def write(self, image: ImageFile, prediction: Prediction) -> None:
+        written = self.pool.submit(self.output.write, image.name, prediction, image=image.path)
+        self.writing.append((prediction.labels.size, written))
 
     def finish_oldest(self) -> None:
         self.writing.popleft()[1].result()  # raises what went wrong

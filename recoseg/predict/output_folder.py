@@ -16,11 +16,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from recoseg.data.image_files import png_text
 from recoseg.errors import UserError
-from recoseg.files import UNFINISHED, remove_unfinished, whole_file, write_whole
+from recoseg.files import UNFINISHED, digest, remove_unfinished, whole_file, write_whole
 from recoseg.overlay import Overlay
 from recoseg.predict.image_list import ImageFile
-from recoseg.predict.prediction import Prediction
+from recoseg.predict.prediction import IMAGE_DIGEST, Prediction
 from recoseg.predict.thumbnail import Thumbnail, write_thumbnail
 from recoseg.records import read_record
 from recoseg.types import ClassInfo
@@ -79,11 +80,28 @@ class OutputFolder:
             len(file) + _TEMPORARY <= deepest and max(map(len, file.split(b"/"))) <= longest for file in files
         )
 
-    def is_done(self, image: ImageFile) -> bool:
-        files = self.files(image.name)
+    def has_results(self, name: Path) -> bool:
+        """Whether all files are there, whichever image they are of."""
+        files = self.files(name)
         if "overlays" in files:
-            files["overlays"] = self.overlay_file(image.name)
-        return all(os.path.exists(file) for file in files.values())  # noqa: PTH110
+            files["overlays"] = self.overlay_file(name)
+        return all(os.path.isfile(file) for file in files.values())  # noqa: PTH113 (also of long names)
+
+    def is_done(self, image: ImageFile) -> bool:
+        """Whether the results of this image are there; an error for those of another one of its name."""
+        if not self.has_results(image.name):
+            return False
+        found = png_text(self.files(image.name)["labels"], IMAGE_DIGEST)
+        try:
+            own = digest(image.path)
+        except OSError:  # reading it will say so
+            return False
+        if found not in (None, own):
+            raise UserError(
+                f"{self.path} holds the results of another image called {image.name} than {image.path}: "
+                "choose another folder with -o, or replace them with --force"
+            )
+        return found is not None
 
     def prepare(
         self,
@@ -110,19 +128,32 @@ class OutputFolder:
                 f"{self.path} holds predictions made otherwise (other {differing}): choose another folder "
                 "with -o, or delete it"
             )
-        done = {image.name for image in images if self.is_done(image)}
-        if done and not (resume or overwrite):
+        self._refuse_names_of_folders(images)
+        there = [image for image in images if self.has_results(image.name)]
+        if there and not (resume or overwrite):
             raise UserError(
-                f"{self.path} already holds predictions of {len(done)} of these {len(images)} images: "
+                f"{self.path} already holds predictions of {len(there)} of these {len(images)} images: "
                 "--resume does the others only, --force all of them again"
             )
+        done = set() if overwrite else {image.name for image in there if self.is_done(image)}
         self.path.mkdir(parents=True, exist_ok=True)
         write_whole(about, json.dumps(made_by, indent=2) + "\n")  # first: by it the folder is known as ours
         # As in a folder of one's own data, so that labels/ can be learned from.
         own_data = {"names": classes.names, "palette": classes.palette, "format": "index"}
         write_whole(self.path / "classes.json", json.dumps(own_data) + "\n")
         remove_unfinished(self.path)
-        return [image for image in images if overwrite or image.name not in done]
+        return [image for image in images if image.name not in done]
+
+    def _refuse_names_of_folders(self, images: Sequence[ImageFile]) -> None:
+        """The labels of x.jpg are x.png, which is also where the labels of images in a folder x.png/ go."""
+        files = {file: image for image in images for file in self.files(image.name).values()}
+        folders = {folder for file in files for folder in file.parents}
+        for file, image in files.items():
+            if file in folders or os.path.isdir(file):  # noqa: PTH112 (also of long names)
+                raise UserError(
+                    f"the result of {image.path} would be {file}, which is the folder of other results: "
+                    "rename the image"
+                )
 
     def made_before(self, about: Path) -> dict[str, str] | None:
         """What made the results that are there, None if there are none; files of others are a mistake."""
@@ -149,8 +180,8 @@ class OutputFolder:
         with whole_file(path) as temporary:
             yield ProbabilitiesFile(temporary, shape)
 
-    def write(self, name: Path, prediction: Prediction) -> None:
-        """All but the probabilities."""
+    def write(self, name: Path, prediction: Prediction, *, image: Path | None = None) -> None:
+        """All but the probabilities; labels come last, and name the file of the `image` by its digest."""
         files = self.files(name)
         for file in files.values():
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -159,7 +190,7 @@ class OutputFolder:
             write_thumbnail(files["thumbnails"], prediction, self.overlay)
         if self.confidence:
             prediction.save_confidence(files["confidence"])
-        prediction.save(files["labels"])
+        prediction.save(files["labels"], image_digest=digest(image) if image else None)
 
     def thumbnails(self) -> dict[str, Thumbnail]:
         """Of all images whose results are in the folder, also of earlier times: name -> thumbnail."""

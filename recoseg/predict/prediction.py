@@ -18,6 +18,9 @@ from recoseg.files import whole_file
 from recoseg.overlay import OPACITY, Overlay, bands
 from recoseg.types import ClassInfo
 
+IMAGE_DIGEST = "recoseg image sha256"
+"""Where the header of a label file has the digest of the image."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Prediction:
@@ -57,12 +60,16 @@ class Prediction:
         """The image under its classes' colours, in a look that is at hand."""
         return look.draw(self.image.permute(1, 2, 0).numpy(), self.labels, self.classes)
 
-    def save(self, path: str | Path) -> None:
-        """The labels as a PNG of class indices, which viewers show in the classes' colours."""
+    def save(self, path: str | Path, *, image_digest: str | None = None) -> None:
+        """The labels as a PNG of class indices, which viewers show in the classes' colours.
+
+        `image_digest` goes into its header, so that others can tell of which image it is.
+        """
         if Path(path).suffix.lower() != ".png":
             raise UserError(f"{path}: labels are saved as PNG; give a name that ends in .png")
         with whole_file(Path(path)) as temporary, temporary.open("wb") as file:
-            write_png(file, self.labels, palette=self.classes.palette)
+            text = {IMAGE_DIGEST: image_digest} if image_digest else None
+            write_png(file, self.labels, palette=self.classes.palette, text=text)
 
     def save_confidence(self, path: str | Path) -> None:
         """A grey PNG of 16 bits, in which 65535 is certainty."""

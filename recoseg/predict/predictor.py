@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from recoseg.data.image_files import FULL_DEPTH
 from recoseg.evaluate.protocol import WHOLE_IMAGE, Protocol
 from recoseg.evaluate.sliding_window import Block
 from recoseg.predict.image_list import ImageLike, as_image
@@ -83,9 +84,11 @@ class Predictor:
         *,
         device: torch.device,
         protocol: SizeProtocol | None = None,
+        bit_depth: int = FULL_DEPTH,
     ) -> None:
         self.network = network.to(device).eval()
         self.classes, self.device, self.protocol = classes, device, protocol or SizeProtocol()
+        self.bit_depth = bit_depth  # of grey images of more than 8 bits
 
     def __repr__(self) -> str:
         told = self.protocol.name(len(self.classes))
@@ -102,7 +105,7 @@ class Predictor:
     ) -> Prediction | list[Prediction]:
         if isinstance(image, list):
             return [self(one, probabilities=probabilities) for one in image]
-        planes = as_image(image)
+        planes = as_image(image, bit_depth=self.bit_depth)
         shape = (len(self.classes), *planes.shape[1:])
         target = np.empty(shape, dtype=np.float32) if probabilities else None
         return self.predict(planes, probabilities=target)

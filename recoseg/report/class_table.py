@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recoseg.report.markup import Markup, for_screen_readers, joined, legend, run_colour, tag
+from recoseg.report.markup import Markup, breakable, for_screen_readers, joined, legend, run_colour, tag
 from recoseg.report.run_view import RunView
 from recoseg.score_names import SCORE_NAMES
 from recoseg.text import hundredths
@@ -59,7 +59,7 @@ def _class_row(index: int, runs: Sequence[RunView], scores: Sequence[str]) -> Ma
     """A class; the row carries its numbers for sorting, as `iou-0` of the first run and so on."""
     classes = runs[0].classes
     share = _pixel_share(index, runs)
-    name = tag("th", colour_box(classes.palette[index]), classes.names[index], scope="row")
+    name = tag("th", colour_box(classes.palette[index]), breakable(classes.names[index]), scope="row")
     sort_by: dict[str, float | None] = {}
     cells = [tag("td", hundredths(share), class_="number share-column", data_label="Pixels")]
     for score in scores:

@@ -10,7 +10,7 @@ from torch import Tensor
 from recoseg.evaluate.disagreement import BETTER, WORSE, difference
 from recoseg.evaluate.resampling import Gain, Interval
 from recoseg.report.class_table import colour_box
-from recoseg.report.markup import Markup, joined, run_heading, tag
+from recoseg.report.markup import Markup, breakable, joined, run_heading, tag
 from recoseg.report.run_view import RunView, are_folds
 from recoseg.score_names import SCORE_NAMES
 from recoseg.text import DASH, how_many, hundredths, percent, points, points_range
@@ -119,7 +119,7 @@ def _row(
     numbers = [DASH if boundary is None else points(boundary), *map(hundredths, shares)]
     return tag(
         "tr",
-        tag("th", colour_box(classes.palette[index]), classes.names[index], scope="row"),
+        tag("th", colour_box(classes.palette[index]), breakable(classes.names[index]), scope="row"),
         tag(
             "td",
             gain_bar(iou, largest),

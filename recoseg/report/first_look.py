@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from recoseg.evaluate.disagreement import difference_weights
 from recoseg.report.label_images import label_map_uri, photo_uri, share_right, size_on_page
-from recoseg.report.markup import Markup, joined, run_colour, tag
+from recoseg.report.markup import Markup, breakable, joined, run_colour, tag
 from recoseg.report.run_view import Picture, RunView
 from recoseg.report.standing import standing
 from recoseg.text import how_many, percent
@@ -53,7 +53,9 @@ def _strip(row: Sequence[Picture], shown: Sequence[tuple[int, RunView]]) -> list
         _figure(label_map_uri(first.truth, classes), f"True labels of {first.key}", first, ["Truth"]),
     ]
     for picture, (number, run) in zip(row, shown, strict=True):
-        name = tag("span", tag("span", class_="dash"), run.name, class_=f"run-name {run_colour(number)}")
+        name = tag(
+            "span", tag("span", class_="dash"), breakable(run.name), class_=f"run-name {run_colour(number)}"
+        )
         right = tag(
             "span", f"{percent(share_right(picture.truth, picture.prediction))} right", class_="muted"
         )

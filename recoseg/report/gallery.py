@@ -20,7 +20,7 @@ from recoseg.report.label_images import (
     share_right,
     size_on_page,
 )
-from recoseg.report.markup import Markup, joined, run_colour, tag
+from recoseg.report.markup import Markup, breakable, joined, run_colour, tag
 from recoseg.report.run_view import Picture, RunView, are_folds
 from recoseg.text import percent
 from recoseg.types import IGNORE, ClassInfo
@@ -92,7 +92,9 @@ def _tile(
 ) -> Markup:
     run, picture = runs[number], row[number]
     name = (
-        Markup() if len(runs) == 1 else tag("span", tag("span", class_="dash"), run.name, class_="run-name")
+        Markup()
+        if len(runs) == 1
+        else tag("span", tag("span", class_="dash"), breakable(run.name), class_="run-name")
     )
     if picture is None:
         layers, note = [*shared, tag("p", "no picture", class_="muted")], ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from html import escape
 
@@ -44,14 +45,21 @@ def run_colour(index: int) -> str:
     return f"run-{index % 8 + 1}"
 
 
+def breakable(name: str) -> Markup:
+    """A name that wraps after its underscores, dots and slashes, where browsers would break inside a word."""
+    parts = re.split(r"(?<=[_./\\])(?=.)", name)
+    return Markup("<wbr>".join(escape(part) for part in parts))
+
+
 def run_heading(name: str, index: int, *, level: str = "h3") -> Markup:
     """A run's name behind a dash of its colour."""
-    return tag(level, tag("span", class_="dash"), name, class_=f"run-name {run_colour(index)}")
+    return tag(level, tag("span", class_="dash"), breakable(name), class_=f"run-name {run_colour(index)}")
 
 
 def legend(names: Iterable[str]) -> Markup:
     """Which colour is which run."""
     items = (
-        tag("li", tag("span", class_="dash"), name, class_=run_colour(i)) for i, name in enumerate(names)
+        tag("li", tag("span", class_="dash"), breakable(name), class_=run_colour(i))
+        for i, name in enumerate(names)
     )
     return tag("ul", *items, class_="legend")

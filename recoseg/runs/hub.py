@@ -16,7 +16,7 @@ from recoseg.config.settings import RunConfig
 from recoseg.errors import UserError, is_shortage
 from recoseg.files import as_path
 from recoseg.runs.run_folder import RunFolder
-from recoseg.text import how_many, shortened
+from recoseg.text import how_many, shortened, without_tokens
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -160,7 +160,9 @@ def _in_a_line(what: str, name: str) -> Iterator[None]:
     except Exception as error:
         if is_shortage(error) or (isinstance(error, OSError) and error.errno and error.filename):
             raise
-        raise UserError(f"{what}: {_remedy(error, name)}") from error
+        # A traceback would show the cause with whatever the hub repeats of the request.
+        cause = error if without_tokens(str(error)) == str(error) else None
+        raise UserError(f"{what}: {_remedy(error, name)}") from cause
 
 
 _LOG_IN = "log in with `hf auth login`, or set HF_TOKEN"
@@ -176,7 +178,7 @@ def _remedy(error: Exception, name: str) -> str:
         return f"your token may not write to what is {owner}'s; take one that may, or a name of your own"
     if status == 404:
         return f"there is no such model or revision, or it is private and not yours; {_LOG_IN}"
-    told = shortened(" ".join(str(error).split()), 200)
+    told = shortened(without_tokens(" ".join(str(error).split())), 200)
     if status is not None or (isinstance(error, ValueError) and not isinstance(error, OSError)):
         return f"the hub says: {told}"
     return f"the hub cannot be reached ({told or type(error).__name__}); try again when you are online"

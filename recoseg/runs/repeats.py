@@ -8,13 +8,13 @@ from pathlib import Path
 from rich.console import Console
 
 from recoseg.config.data_settings import FolderData
-from recoseg.config.load import flat, load
+from recoseg.config.load import flat, load, load_for
 from recoseg.config.settings import RunConfig
 from recoseg.errors import UserError
 from recoseg.report.page import require_replaceable
 from recoseg.runs.pages import ProgressOf, no_progress, write_report
 from recoseg.runs.run_folder import RunFolder, require_same
-from recoseg.runs.start import load_for, next_run_path, run_to_end
+from recoseg.runs.start import next_run_path, run_to_end
 from recoseg.text import printable
 from recoseg.training.early_end import Interrupted
 from recoseg.training.processes import by_torchrun

@@ -17,14 +17,16 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import nn
 
-from recoseg.builders.data import build_data_of_run, val_keys
+from recoseg.builders.data import build_data_of_run, build_dataset, val_keys
 from recoseg.builders.models import build_model, feature_channels
 from recoseg.builders.training import choose_device
+from recoseg.config.data_settings import FolderData
 from recoseg.config.help_text import describe_method
 from recoseg.config.load import load as load_config
 from recoseg.config.model_settings import FactoryModel
 from recoseg.config.settings import RunConfig
 from recoseg.data.dataset import SUBSETS, Dataset
+from recoseg.data.image_files import FULL_DEPTH
 from recoseg.data.problem import FileError
 from recoseg.data.worker_processes import Progress
 from recoseg.errors import UserError, require_number, require_whole
@@ -43,10 +45,13 @@ from recoseg.predict.predictor import OVERLAP, Predictor, SizeProtocol
 from recoseg.records import Count, Limits, from_json, read_record
 from recoseg.runs.hub import local_folder
 from recoseg.runs.run_folder import RunFolder
+from recoseg.splits.label_split import LabelSplit
 from recoseg.text import did_you_mean, percent
 from recoseg.types import ClassInfo
 
 WEIGHTS = ("last", "best")
+ALL = "all"
+"""The labelled images of all subsets."""
 _COPY_AGAIN = "copy the file again"
 _SURVEY_FORMAT = 4
 """Counted up when a survey holds something new: older files are then made again."""
@@ -85,7 +90,7 @@ def load(
     protocol = SizeProtocol(window=window, overlap=overlap, flip=flip, scales=tuple(scales))
     chosen = choose_device(device, setting="device")
     opened = Run.open(run, weights=weights, trust=trust)
-    return Predictor(opened.network.inference(), opened.classes, device=chosen, protocol=protocol)
+    return opened.predictor(device=chosen, protocol=protocol)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +154,22 @@ class Run:
     @cached_property
     def predict(self) -> Predictor:
         """To be called on images: `run.predict("photo.jpg")` gives a `Prediction`, as `recoseg.load` does."""
-        return Predictor(self.network.inference(), self.classes, device=self.device, protocol=SizeProtocol())
+        return self.predictor(device=self.device, protocol=SizeProtocol())
+
+    def predictor(self, *, device: torch.device, protocol: SizeProtocol) -> Predictor:
+        return Predictor(
+            self.network.inference(),
+            self.classes,
+            device=device,
+            protocol=protocol,
+            bit_depth=self.bit_depth,
+        )
+
+    @property
+    def bit_depth(self) -> int:
+        """Bits that 16-bit grey images use, as they were when the run was trained."""
+        data = self.config.data
+        return (data.bit_depth if isinstance(data, FolderData) else None) or FULL_DEPTH
 
     def report(self, page: str | Path | None = None) -> Path:
         """Write the page about it, by default into its folder; returns where it is."""
@@ -160,8 +180,32 @@ class Run:
         )  # it is open
 
     def with_data(self, words: Sequence[str]) -> Run:
-        """The same with other data: `words` are settings such as --data FOLDER."""
-        return dataclasses.replace(self, config=load_config(self.folder.config, words)) if words else self
+        """Return the run with other data: `words` are settings such as --data FOLDER.
+
+        Settings that divide the run's own folder into training and validation do not apply to another folder.
+        """
+        moved = dataclasses.replace(self, config=load_config(self.folder.config, words))
+        before, data = self.config.data, moved.config.data
+        if not isinstance(data, FolderData) or moved._is_trained_on_data():
+            return moved
+        if isinstance(before, FolderData) and data.root == before.root:
+            return moved
+        other = load_config(None, ["--data.name=folder", *words]).data
+        if isinstance(other, FolderData) and other.bit_depth is None:
+            other = dataclasses.replace(other, bit_depth=self.bit_depth)
+        return dataclasses.replace(self, config=dataclasses.replace(self.config, data=other))
+
+    def _is_trained_on_data(self) -> bool:
+        """Whether the data has the images, labels and lists with which the run was trained."""
+        try:
+            fingerprint = build_dataset(self.config.data).fingerprint()
+        except UserError:  # settings of the run may not fit other data
+            return False
+        return fingerprint == LabelSplit.load(self.folder.split).fingerprint
+
+    def default_subset(self) -> str:
+        """Return "val", or "all" for other data in which nothing says which image is for what."""
+        return "val" if self.dataset.is_divided or self._is_trained_on_data() else ALL
 
     @cached_property
     def device(self) -> torch.device:
@@ -191,9 +235,9 @@ class Run:
         *,
         progress: Progress | None = None,
     ) -> Evaluation:
-        """Scores on the labelled images of a subset, with all that they depend on."""
+        """Score the labelled images of a subset, or of all subsets; returns all that the scores depend on."""
         require_subset(subset)
-        keys = _labelled_keys(self.dataset, subset)
+        keys = labelled_keys(self.dataset, subset)
         scores = evaluate(
             self.model,
             self.dataset,
@@ -317,13 +361,14 @@ def _require_same_classes(trained: ClassInfo, data: ClassInfo) -> None:
 
 
 def require_subset(subset: str) -> None:
-    if subset not in SUBSETS:
-        raise UserError(f"unknown subset {subset!r}{did_you_mean(subset, SUBSETS)}")
+    if subset not in (*SUBSETS, ALL):
+        raise UserError(f"unknown subset {subset!r}{did_you_mean(subset, (*SUBSETS, ALL))}")
 
 
-def _labelled_keys(dataset: Dataset, subset: str) -> list[str]:
-    """The images of the subset that can be scored."""
-    keys = dataset.keys(subset)
+def labelled_keys(dataset: Dataset, subset: str) -> list[str]:
+    """The images of the subset that can be scored, each once."""
+    subsets = SUBSETS if subset == ALL else (subset,)
+    keys = list(dict.fromkeys(key for one in subsets for key in dataset.keys(one)))
     labelled = [key for key in keys if dataset.has_labels(key)]
     if labelled:
         return labelled

@@ -11,18 +11,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NotRequired, TypedDict
-
-import torch
-from safetensors.torch import save as to_safetensors
-from torch import Tensor
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
 
 from recoseg.errors import UserError
-from recoseg.evaluate.scores_file import PlainScores, require_classes
 from recoseg.files import UNFINISHED, naming, real, regular, write_whole
+from recoseg.plain_scores import PlainScores, require_classes
 from recoseg.records import Count, Limits, Others, Share, read_records
-from recoseg.splits.label_split import LabelSplit
 from recoseg.text import is_text
+
+if TYPE_CHECKING:
+    from recoseg.splits.label_split import LabelSplit
 
 _SECONDS_TO_LOOK = 0.5
 """Somebody who only looks whether a folder is in use holds its lock for far less."""
@@ -216,16 +214,6 @@ def append_line(path: Path, values: Mapping[str, object]) -> None:
         file.write(json.dumps(values) + "\n")
         file.flush()
         os.fsync(file.fileno())
-
-
-def save_weights(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, object]) -> None:
-    """`about` goes into the file's header, as JSON under one name so that equal runs give equal bytes."""
-    # Clones, since the format refuses two names for one tensor, which tied weights are.
-    plain = {
-        name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
-        for name, tensor in tensors.items()
-    }
-    write_whole(path, to_safetensors(plain, metadata={"recoseg": json.dumps(about)}))
 
 
 HARMLESS = {"train.workers", "train.cache_gb", "train.device", "train.log_every", "data.root"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from recoseg.builders.data import (
     require_training_labels,
     require_two_classes,
     val_keys,
+    with_bit_depth,
 )
 from recoseg.builders.methods import build_method, build_weak_view
 from recoseg.builders.models import build_starting_model, feature_channels
@@ -33,9 +34,11 @@ from recoseg.builders.training import (
 )
 from recoseg.config.data_settings import FolderData
 from recoseg.config.help_text import describe_method, describe_model
-from recoseg.config.load import flat, load, load_own_images, to_yaml
+from recoseg.config.load import flat, load, load_for, to_yaml
 from recoseg.config.settings import RunConfig
+from recoseg.data.bit_depth import depth_in_words
 from recoseg.data.dataset import Cached, Dataset
+from recoseg.data.folder import Folder
 from recoseg.errors import UserError
 from recoseg.files import as_path, write_whole
 from recoseg.methods.method import Method
@@ -77,19 +80,6 @@ def train(
         load_for(config, words), None if out is None else as_path(out, what="out"), console=console
     )
     return Run.open(folder, trust=True)  # trained here
-
-
-def load_for(path: str | Path | None, words: Sequence[str]) -> RunConfig:
-    """The config of a new run; for a folder of one's own, and without a word on it, the one that suits it."""
-    config = load(path, words)
-    if path is None and isinstance(config.data, FolderData):
-        written = Path(config.data.root) / FOLDER_CONFIG
-        return load(written, words) if written.is_file() else load_own_images(words)
-    return config
-
-
-FOLDER_CONFIG = "recoseg.yaml"
-"""What `recoseg init` writes into a folder of images."""
 
 
 def _word(value: object) -> str:
@@ -164,6 +154,13 @@ def new_run(config: RunConfig, path: Path, progress_of: ProgressOf = no_progress
     dataset = build_dataset(config.data)
     require_training_labels(dataset)
     require_two_classes(dataset)
+    with progress_of("reading images", "read") as progress:
+        data = with_bit_depth(config.data, dataset, progress=progress)
+    if data != config.data:
+        config = replace(config, data=data)
+        dataset = build_dataset(data)
+    if isinstance(dataset, Folder):
+        dataset.keep_draw()
     with progress_of("reading labels", "read") as progress:
         split = build_split(config.split, dataset, progress=progress)
     with progress_of("reading validation images", "validation images: read") as progress:
@@ -183,6 +180,7 @@ def resumed_run(config: RunConfig, folder: RunFolder) -> Trainer:
     `config` may make it longer, and say where its data are now: the folder remembers both.
     """
     begun = load(folder.config)
+    config = _with_measured(config, begun)
     require_same(flat(begun), flat(config))
     dataset = build_data_of_run(config.data, folder.path)
     split = LabelSplit.load(folder.split)
@@ -200,6 +198,14 @@ def resumed_run(config: RunConfig, folder: RunFolder) -> Trainer:
         f"run of {after:,}: {share:.0%} of the first, and falling"
     )
     return replace(trainer, about=[*trainer.about, told])
+
+
+def _with_measured(config: RunConfig, begun: RunConfig) -> RunConfig:
+    """The config with what the run measured when it began, where the config leaves that open."""
+    data, before = config.data, begun.data
+    if isinstance(data, FolderData) and isinstance(before, FolderData) and data.bit_depth is None:
+        return replace(config, data=replace(data, bit_depth=before.bit_depth))
+    return config
 
 
 def build_trainer(
@@ -278,6 +284,11 @@ def build_trainer(
     )
 
 
+def _about_depth(config: RunConfig) -> list[str]:
+    depth = config.data.bit_depth if isinstance(config.data, FolderData) else None
+    return [] if depth is None else [f"images:  {depth_in_words(depth)}"]
+
+
 def _about(
     config: RunConfig,
     dataset: Dataset,
@@ -295,6 +306,7 @@ def _about(
     millions = sum(parameter.numel() for parameter in method.student.parameters()) / 1e6
     lines = [
         f"data:    {dataset.name}, {classes} classes; {labelled}, {validation} to validate",
+        *_about_depth(config),
         f"network: {describe_model(config.model)}, {millions:.1f} million parameters, {device}",
         *start,
         f"method:  {describe_method(config)}, {config.train.iterations} iterations",

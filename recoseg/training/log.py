@@ -26,6 +26,7 @@ from recoseg.evaluate.scores import Scores
 from recoseg.evaluate.scores_file import none_if_nan, scores_as_plain
 from recoseg.files import naming
 from recoseg.runs.run_folder import RunFolder, append_line
+from recoseg.text import clock
 from recoseg.training.early_end import peak_bytes
 from recoseg.types import IGNORE, PseudoLabels, StepOutput
 
@@ -292,9 +293,3 @@ class ProgressDisplay:
             line = f"{done}/{self.iterations}  {losses}  {speed}"
             self.console.print(line, highlight=False, soft_wrap=True)
             self.last_line = now
-
-
-def clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

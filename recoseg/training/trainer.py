@@ -19,7 +19,8 @@ from recoseg.batches import Pair, StepBatches
 from recoseg.distributed import rank
 from recoseg.files import remove_unfinished
 from recoseg.methods.method import Method
-from recoseg.runs.run_folder import RunFolder, require_same, save_weights
+from recoseg.models.weights import save_weights
+from recoseg.runs.run_folder import RunFolder, require_same
 from recoseg.seeds import seed_for, torch_generator
 from recoseg.text import printable
 from recoseg.training.early_end import (

@@ -100,6 +100,9 @@ def photos(tmp_path) -> Path:
     return root
 
 
+PATIENCE = 600.0
+"""Seconds after which something will never happen, however busy the machine is."""
+
 SMALL_NETWORK = """
 from collections import OrderedDict
 from torch import nn
@@ -358,7 +361,7 @@ class Background:
     process: subprocess.Popen[str] | Forked
     heard: bytes = b""
 
-    def wait(self, seconds: float = 120) -> Outcome:
+    def wait(self, seconds: float = PATIENCE) -> Outcome:
         out, err = self.process.communicate(timeout=seconds)
         return Outcome(self.process.returncode, self.heard.decode() + out, err)
 
@@ -366,7 +369,7 @@ class Background:
         """As a terminal does for Ctrl-C, and a cluster for SIGTERM."""
         os.killpg(self.process.pid, number)
 
-    def wait_for(self, happened: Callable[[], bool], seconds: float = 120) -> None:
+    def wait_for(self, happened: Callable[[], bool], seconds: float = PATIENCE) -> None:
         """Until then; a process that ends before is a failure, with what it said."""
         deadline = time.monotonic() + seconds
         while not happened():
@@ -427,7 +430,7 @@ def background(tmp_path):
         if one.process.poll() is None:
             one.process.terminate()  # torchrun passes it on to its processes, which are in other groups
             try:
-                one.process.communicate(timeout=60)
+                one.process.communicate(timeout=PATIENCE)
             except subprocess.TimeoutExpired:
                 one.signal_all(signal.SIGKILL)
 

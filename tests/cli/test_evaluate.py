@@ -125,6 +125,60 @@ def test_another_folder_with_the_same_classes_can_be_judged(
     assert json.loads(path.read_text())["data"]["root"] == str(tmp_path / "more")
 
 
+def test_all_labelled_images_of_another_folder_are_scored_and_nothing_is_written_there(
+    recoseg, trained_on_photos, photos, tmp_path
+) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(photos, other)
+    (other / "val.txt").unlink()
+    (other / "images" / "p1.jpg").rename(other / "images" / "q1.jpg")
+    (other / "labels" / "p1.png").rename(other / "labels" / "q1.png")
+    before = sorted(path for path in other.rglob("*"))
+    outcome = recoseg("evaluate", "run", "--data", other)
+    assert outcome.code == 0, outcome.err
+    assert "other, all 6 labelled images\n" in outcome.out
+    assert sorted(path for path in other.rglob("*")) == before
+    (path,) = (trained_on_photos / "evaluation").iterdir()
+    assert path.name.startswith("all_other-")
+    assert json.loads(path.read_text())["num_images"] == 6
+    (other / "val.txt").write_text("p0\np2\n")
+    outcome = recoseg("evaluate", "run", "--data", other)
+    assert "other, val, 2 of 6 labelled images; --subset all" in outcome.out
+
+
+def test_one_labelled_image_of_another_folder_can_be_scored(
+    recoseg, trained_on_photos, photos, tmp_path
+) -> None:
+    other = tmp_path / "other"
+    for kind, name in (("images", "p0.jpg"), ("labels", "p0.png")):
+        (other / kind).mkdir(parents=True)
+        shutil.copy(photos / kind / name, other / kind)
+    (other / "classes.json").write_text(json.dumps({"names": ["class_0", "class_1", "class_2"]}))
+    outcome = recoseg("evaluate", "run", "--data", other)
+    assert outcome.code == 0, outcome.err
+    assert "other, all 1 labelled image\n" in outcome.out
+
+
+def test_training_images_are_not_scored_where_the_data_has_moved(
+    recoseg, trained_on_photos, photos, tmp_path
+) -> None:
+    shutil.copytree(photos, tmp_path / "moved")
+    (tmp_path / "moved" / "val.txt").unlink()  # as in a folder that could not be written to
+    outcome = recoseg("evaluate", "run", "--data", "moved")
+    assert outcome.code == 0, outcome.err
+    assert "moved, val, 1 of 6 labelled images" in outcome.out
+
+
+def test_folds_of_the_run_do_not_divide_another_folder(recoseg, small, photos, tmp_path) -> None:
+    settings = [word for word in small if not word.startswith(("--data.", "--split."))]
+    folds = ["--data.folds=3", "--data.fold=2"]
+    assert recoseg("train", "--data", photos, "--out", "run", *settings, *folds).code == 0
+    shutil.copytree(photos, tmp_path / "moved")
+    assert "val, 2 of 6 labelled images" in recoseg("evaluate", "run", "--data", "moved").out
+    (tmp_path / "moved" / "labels" / "p5.png").unlink()
+    assert "all 5 labelled images" in recoseg("evaluate", "run", "--data", "moved").out
+
+
 @pytest.mark.parametrize(
     ("classes", "message"),
     [
@@ -156,7 +210,7 @@ def test_data_of_other_classes_is_refused(
         (["--windw", "64"], "unexpected argument '--windw'; did you mean '--window'?"),
         (["--train.seed", "3"], "unexpected argument '--train.seed'"),
         (["--overlap", "0.5"], "--overlap has no effect without --window"),
-        (["--window", "20"], "window: got 20, needs at least 32 pixels"),
+        (["--window", "20"], "window: got 20, needs a whole number of at least 32 pixels"),
         (["--tolerance", "3px"], "--tolerance: got '3px', needs pixels above 0"),
         (["--no-boundary", "--band", "3"], "--band has no effect with --no-boundary"),
         (["--force"], "--force has no effect without --out"),

@@ -42,7 +42,7 @@ def test_a_run_that_another_command_trains_is_waited_for(
     words = (*trial.words, "runs", "--only", "classmix")
     first = background(*words, quick=True)
     first.wait_for(lambda: trial.losses("classmix"))
-    for outcome in (recoseg(*words), first.wait(300)):
+    for outcome in (recoseg(*words), first.wait()):
         assert (outcome.code, outcome.err) == (0, ""), outcome.out
         assert outcome.out.splitlines()[-1] == "1 of 1 runs done"
     assert trial.times_trained("classmix") == 1
@@ -140,7 +140,7 @@ def test_an_interrupted_grid_goes_on_to_the_end_that_it_would_have_had(
     outcome = run.wait()
     if number == signal.SIGKILL:
         assert outcome.code == -signal.SIGKILL
-        deadline = time.monotonic() + 60  # what it had begun is told by the system, and saves
+        deadline = time.monotonic() + 600  # what it had begun is told by the system, and saves
         while trial.holder("supervised") and time.monotonic() < deadline:
             time.sleep(0.1)
         assert trial.holder("supervised") is None
@@ -161,7 +161,7 @@ def test_an_interrupted_grid_goes_on_to_the_end_that_it_would_have_had(
 
 
 def test_a_second_ctrl_c_ends_at_once(background, trial) -> None:
-    trial.last_longer(seconds=60)
+    trial.last_longer(seconds=1200)
     run = background(*trial.words, "runs", "--only", "supervised", quick=True)
     run.wait_for(lambda: trial.holder("supervised") is not None)
     child = trial.holder("supervised")
@@ -169,7 +169,7 @@ def test_a_second_ctrl_c_ends_at_once(background, trial) -> None:
     run.wait_for_words("stopping: runs save their states")
     assert run.process.poll() is None  # it waits for the run to save, which it does after its step
     os.kill(run.process.pid, signal.SIGINT)
-    outcome = run.wait(20)
+    outcome = run.wait()
     assert (outcome.code, outcome.err) == (130, "\nrecoseg: interrupted\n")
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)

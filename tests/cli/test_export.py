@@ -70,6 +70,22 @@ def test_without_its_data_a_run_is_exported_all_the_same(recoseg, trained):
     assert Path("out/net.pt2").is_file()
 
 
+def test_each_stage_of_an_export_is_told_as_it_begins(recoseg, trained):
+    outcome = recoseg("export", trained, "--format", "torch", "--size", "32x48")
+    assert outcome.code == 0, outcome.err
+    assert [line[: line.index(":")].split(",")[-1].strip() for line in outcome.err.splitlines()] == [
+        "1 of 3", "2 of 3", "3 of 3",
+    ]  # fmt: skip
+
+
+def test_packages_that_an_export_needs_are_named_before_any_work(recoseg, trained, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    monkeypatch.setattr(formats, "program", lambda *_: pytest.fail("it has begun"))
+    outcome = recoseg("export", trained)
+    assert outcome.code == 1
+    assert "onnxruntime: pip install 'recoseg[onnx]'" in outcome.err
+
+
 def test_an_export_that_differs_is_not_written(recoseg, trained, monkeypatch):
     honest = formats.FORMATS["torch"]
 

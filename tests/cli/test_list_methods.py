@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import get_type_hints
 
+from recoseg.cli.list_methods import LABELS_SUFFICE, SECOND_NETWORK
 from recoseg.config.parse import members
 from recoseg.config.settings import RunConfig
 from recoseg.experiments.plan.grids import GRIDS, ROWS
@@ -66,3 +67,8 @@ def test_what_was_not_measured_has_no_cost() -> None:
     assert costs.of("classmix", costs.column, "paper") is None
     assert costs.of("classmix", "cityscapes-20", costs.profile) is None
     assert costs.of("keys-64", costs.column, costs.profile) is None
+
+
+def test_what_methods_need_is_what_their_classes_say() -> None:
+    assert {name for name, method in METHODS.items() if not method.needs_unlabelled} == set(LABELS_SUFFICE)
+    assert {name for name, method in METHODS.items() if method.trains_second_network} == set(SECOND_NETWORK)

@@ -170,6 +170,28 @@ def test_help_imports_nothing_heavy_and_answers_within_a_second(words) -> None:
     assert min(seconds) < 1
 
 
+def test_commands_that_run_no_network_do_not_import_torch(trained_run, tiny, tmp_path) -> None:
+    """Nor does a mistake in a command's words: that alone would take seconds."""
+    trained_run("run", *tiny)
+    (tmp_path / "own" / "images").mkdir(parents=True)
+    commands = {
+        "status run": 0, "experiments list": 0, "methods": 0, "completion bash": 0, "trian": 2,
+        "train --data own --train.iteratons 5": 2, "train --data own --method nothing": 2,
+        "train --resume nowhere": 1, "train --config nowhere": 1, "experiments lst": 2,
+    }  # fmt: skip
+    code = (
+        "import sys\nfrom recoseg.cli.main import main\n"
+        f"for words, code in {commands!r}.items():\n"
+        "    assert main(words.split()) == code, words\n"
+        "    heavy = {'torch', 'scipy', 'matplotlib', 'tensorboard'} & set(sys.modules)\n"
+        "    assert not heavy, (words, heavy)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def cpu_seconds_of_children() -> float:
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime

@@ -159,11 +159,11 @@ def test_a_damaged_file_is_told_and_the_others_are_done(recoseg, run, photos, tm
 def test_a_call_that_ended_early_is_gone_on_with(recoseg, run, photos, tmp_path, monkeypatch) -> None:
     write, done = OutputFolder.write, []
 
-    def full(self, name, prediction) -> None:
+    def full(self, name, prediction, *, image) -> None:
         if len(done) == 3:
             raise OSError(28, "No space left on device")
         done.append(name)
-        write(self, name, prediction)
+        write(self, name, prediction, image=image)
 
     monkeypatch.setattr(OutputFolder, "write", full)
     ended = recoseg("predict", "run", "photos/images", "-o", "out")

@@ -129,7 +129,7 @@ def test_an_interrupt_says_that_the_same_command_goes_on(recoseg, cityscapes, mo
         (["cityscapes", "owner", "owner/small"], "owner/small lies in owner"),
         (["cityscapes", "owner", "dst", "--height", "9"], "give both --height and --width, or --scale"),
         (["cityscapes", "owner", "dst", "--height", "9", "--width", "9", "--scale", "2"], "not both"),
-        (["cityscapes", "owner", "dst", "--scale", "-1"], "the scale must lie between 0 and 16"),
+        (["cityscapes", "owner", "dst", "--scale", "-1"], "the scale must lie between 0.01 and 16"),
         (["cityscapes", "owner", "dst", "--scale", "half"], "argument --scale: invalid float value: 'half'"),
         (["cityscapes", "owner", "dst", "--filter", "nearest"], "unknown filter 'nearest'"),
         (["cityscapes", "owner", "dst", "--format", "gif"], "unknown format 'gif'"),

@@ -21,9 +21,9 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 
 import recoseg as package
-from recoseg.runs.hub import local_folder, without_places
+from recoseg.models.weights import save_weights
+from recoseg.runs.hub import local_folder, push, without_places
 from recoseg.runs.run import Run
-from recoseg.runs.run_folder import save_weights
 
 pytest.importorskip("huggingface_hub")
 
@@ -121,7 +121,9 @@ class Answers(BaseHTTPRequestHandler):
 
     def create(self, asked: dict[str, Any]) -> None:
         model = f"{asked['organization']}/{asked['name']}"
-        if asked["organization"] != "anna":
+        if asked["name"] == "echo":
+            self.answer(400, {"error": f"cannot read {self.headers['Authorization']}"})
+        elif asked["organization"] != "anna":
             self.answer(403, {"error": "You don't have the rights to create a model under this namespace"})
         elif model in self.hub.files:
             self.answer(409, {"error": "You already created this model repo"})
@@ -347,6 +349,25 @@ def test_troubles_are_a_line_that_says_what_to_do(recoseg, trained_run, tiny, hu
         package.load("hf://anna/a")
     monkeypatch.setenv("HF_TOKEN", "hf_old")
     assert "the hub does not accept your token" in told("anna/b")
+
+
+@pytest.mark.parametrize("from_file", [False, True])
+def test_a_token_that_the_hub_repeats_is_not_shown(
+    recoseg, trained_run, tiny, hub, monkeypatch, from_file
+) -> None:
+    folder = trained_run("run", *tiny)
+    if from_file:
+        monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(folder / "token"))
+        (folder / "token").write_text(TOKEN)
+        monkeypatch.delenv("HF_TOKEN")
+    outcome = recoseg("push", folder, "anna/echo")
+    assert outcome.code == 1
+    assert "the hub says" in outcome.err
+    assert "cannot read Bearer ***" in outcome.err
+    assert TOKEN not in outcome.err + outcome.out
+    with pytest.raises(package.UserError) as caught:
+        push({}, "anna/echo", public=False, force=False)
+    assert caught.value.__cause__ is None
 
 
 def test_without_a_connection_only_the_cache_serves(recoseg, trained_run, tiny, hub, monkeypatch) -> None:

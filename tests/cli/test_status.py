@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from recoseg.cli.status import images_by, seconds_left
+from recoseg.cli.status import images_by, seconds_left, wrapped_path
 from recoseg.config import load
 from recoseg.runs.run_folder import RunFolder
 
@@ -103,3 +103,27 @@ def test_the_time_left_knows_only_the_clock_of_the_process_that_runs() -> None:
     """A resumed run counts its seconds from 0 again; its pace is 1 iteration a second, not 10."""
     lines = [line(10, 1.0), line(20, 2.0), line(30, 3.0), line(40, 2.5), line(50, 12.5)]
     assert seconds_left(lines, 60) == 10
+
+
+@pytest.mark.parametrize(
+    ("width", "lines"),
+    [
+        (80, ["runs/first-try/supervised_without_contrast"]),
+        (40, ["runs/first-try/supervised_without_", "contrast"]),
+        (30, ["runs/first-try/supervised_", "without_contrast"]),
+        (20, ["runs/first-try/", "supervised_without_", "contrast"]),
+    ],
+)
+def test_paths_wrap_between_words(width, lines) -> None:
+    assert wrapped_path("runs/first-try/supervised_without_contrast", width).split("\n") == lines
+
+
+def test_a_word_that_is_longer_than_a_line_stays_whole() -> None:
+    assert wrapped_path("a/" + 30 * "b", 20).split("\n") == ["a/", 30 * "b"]
+
+
+def test_the_table_breaks_no_word_of_a_path(recoseg, trained_run, small) -> None:
+    trained_run("runs/supervised_without_contrast-400", *small)
+    first, second = (line.split() for line in recoseg("status").out.splitlines()[3:5])
+    assert first[0] + second[0] == "runs/supervised_without_contrast-400"
+    assert first[0][-1] in "/_-"

@@ -90,7 +90,7 @@ def killed_and_restarted(background, tmp_path, small, classmix_and_contrast, lin
     run.wait_for(lambda: len(lines(tmp_path / "cut" / "metrics.jsonl")) >= 2)
     second = workers_of(run.process.pid)[1]
     os.kill(second, signal.SIGKILL)
-    return run.wait(180), settings
+    return run.wait(), settings
 
 
 @has_proc
@@ -118,7 +118,7 @@ def test_a_killed_and_restarted_run_of_two_processes_ends_as_if_it_had_never_bee
 def test_every_method_runs_in_two_processes(background, tmp_path, tiny, lines, name) -> None:
     settings = [*tiny, *SHARED, "--split.labels=2", f"--method={name}", "--contrast=reco"]
     settings += ["--augment.crop=96"]
-    run = background("train", "--out", "run", *settings, processes=2).wait(300)
+    run = background("train", "--out", "run", *settings, processes=2).wait()
     assert run.code == 0, run.err
     assert [line["iteration"] for line in lines(tmp_path / "run" / "metrics.jsonl")] == [3, 6]
 

@@ -7,10 +7,13 @@ import os
 import signal
 from pathlib import Path
 
+import numpy as np
 import torch
 import yaml
+from PIL import Image
 from safetensors.torch import load_file
 
+from recoseg import Run, load
 from recoseg.data.folder import Folder
 from recoseg.training import trainer as trainer_module
 
@@ -228,3 +231,31 @@ def test_an_error_of_the_run_ends_its_loading_processes_too(background, tmp_path
     outcome = background("train", "--out", "run", *settings).wait()  # and does not wait for them forever
     assert outcome.code == 1
     assert outcome.err.strip().splitlines()[-1].endswith("RuntimeError: a layer of mine failed")
+
+
+def test_16_bit_images_keep_the_scale_of_training(recoseg, tmp_path, photos, small, monkeypatch) -> None:
+    settings = [word for word in small if not word.startswith(("--data.", "--split."))]
+    for path in sorted((photos / "images").iterdir()):
+        grey = np.asarray(Image.open(path).convert("L")).astype(np.uint16)
+        Image.fromarray(grey * 16).save(path.with_suffix(".tif"))
+        path.unlink()
+    Image.fromarray(np.full((20, 20), 4095, dtype=np.uint16)).save(photos / "images" / "white.tif")
+    outcome = recoseg("train", "--data", photos, "--out", "run", *settings)
+    assert outcome.code == 0, outcome.err
+    assert "12 of 16 bits hold data: 0-4095" in outcome.out
+    run = Run.open(tmp_path / "run", trust=True)
+    assert run.config.data.bit_depth == 12
+    assert run.predict.bit_depth == load(tmp_path / "run", trust=True).bit_depth == 12
+    assert run.predict(photos / "images" / "white.tif").image.min() == 255
+    assert run.dataset.image("white").min() == 255
+    assert run.with_data(["--data", "photos", "--data.val-share=0.5"]).config.data.bit_depth == 12
+    assert recoseg("train", "--resume", "run", "--train.iterations=6").code == 0
+
+    more = tmp_path / "more"
+    more.mkdir()
+    Image.fromarray(np.full((20, 20), 9000, dtype=np.uint16)).save(more / "brighter.tif")
+    Image.fromarray(np.full((20, 20), 90, dtype=np.uint16)).save(more / "darker.tif")
+    outcome = recoseg("predict", "run", more, "-o", "out", "--no-overlay", "--trust")
+    assert outcome.code == 0, outcome.err
+    (note,) = [line for line in outcome.err.splitlines() if line.startswith("note: ")]
+    assert "brighter.tif: values up to 9000; this run has 12 bits" in note

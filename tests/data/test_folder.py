@@ -46,6 +46,8 @@ def test_images_without_a_label_are_unlabelled_and_need_no_mask(folder):
 def test_validation_is_drawn_from_the_labelled_images_and_written_down(folder):
     folder.pairs(10, unlabelled=30)
     first = Folder(root=folder.root, val_share=0.3, seed=4)
+    assert not (folder.root / "val.txt").exists()  # only training writes it
+    first.keep_draw()
     assert len(first.keys("val")) == 3
     assert all(first.has_labels(key) for key in first.keys("val"))
     assert len(first.keys("train")) == 37
@@ -78,6 +80,7 @@ def test_a_folder_that_cannot_be_written_gets_the_same_draw(folder, monkeypatch)
     folder.pairs(10)
     monkeypatch.setattr("recoseg.data.folder.folder_dataset.write_whole", refuse)
     data = Folder(root=folder.root)
+    data.keep_draw()
     assert not (folder.root / "val.txt").exists()
     monkeypatch.undo()
     assert Folder(root=folder.root).keys("val") == data.keys("val")
@@ -85,7 +88,7 @@ def test_a_folder_that_cannot_be_written_gets_the_same_draw(folder, monkeypatch)
 
 def test_settings_that_the_lists_make_idle_are_an_error(folder):
     folder.pairs(5)
-    Folder(root=folder.root, seed=3)
+    Folder(root=folder.root, seed=3).keep_draw()
     with pytest.raises(
         UserError, match=r"seed 4 have no effect; leave them at 0\.2 and 3, or remove the list"
     ):

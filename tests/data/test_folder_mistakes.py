@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from recoseg.builders.data import val_keys
 from recoseg.data.dataset_check import check_folder
 from recoseg.data.folder import Folder
 from recoseg.errors import UserError
@@ -50,8 +51,12 @@ def test_labels_of_other_names_are_an_error_that_shows_one(folder, rows):
 
 def test_one_labelled_image_is_not_enough_for_training_and_validation(folder, rows):
     folder.pairs(1, unlabelled=2)
-    with pytest.raises(UserError, match="only one labelled image, but training and validation need one each"):
-        Folder(root=folder.root)
+    problems = check_folder(folder.root).problems
+    assert [problem.what for problem in problems] == [
+        "only one labelled image, but training and validation need one each"
+    ]
+    with pytest.raises(UserError, match=r"no labelled validation images: label at least two .* val\.txt"):
+        val_keys(Folder(root=folder.root))
     folder.text("train.txt", "000\n001\n002\n")
     folder.text("val.txt", "000\n")
     assert Folder(root=folder.root).keys("val") == ("000",)
@@ -105,8 +110,11 @@ def test_training_images_without_any_label_are_a_problem_but_may_be_evaluated_be
 def test_lists_that_leave_no_validation_image_are_an_error(folder):
     folder.pairs(2)
     folder.text("train.txt", "000\n001\n")
-    with pytest.raises(UserError, match="no validation image; label another image, or name images in both"):
-        Folder(root=folder.root)
+    (problem,) = check_folder(folder.root).problems
+    assert problem.what == "no validation image"
+    assert problem.remedy.startswith("label another image, or name images in both")
+    with pytest.raises(UserError, match="no labelled validation images"):
+        val_keys(Folder(root=folder.root))
 
 
 def test_a_label_of_another_size_is_an_error_when_it_is_used(folder, rows):

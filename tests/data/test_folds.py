@@ -39,7 +39,7 @@ def test_test_images_are_in_no_fold(folder):
 
 def test_a_list_that_we_drew_ourselves_is_in_nobodys_way(folder):
     folder.pairs(6)
-    Folder(root=folder.root)
+    Folder(root=folder.root).keep_draw()
     before = (folder.root / "val.txt").read_text()
     parts = [Folder(root=folder.root, folds=3, fold=fold) for fold in (1, 2, 3)]
     assert len({key for part in parts for key in part.keys("val")}) == 6

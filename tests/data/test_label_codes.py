@@ -77,10 +77,10 @@ def test_colours_are_found_in_palette_files_too(write):
     assert ByColour({(200, 10, 10): 5, (10, 200, 10): 6}).decode(path).tolist() == [[6, 5]]
 
 
-def test_a_label_smeared_by_jpeg_is_recognised(tmp_path, write):
+def test_labels_in_a_jpeg_file_are_refused(tmp_path, write):
     pixels = np.zeros((16, 16, 3), dtype=np.uint8)
     pixels[4:9, 4:9] = RED
-    with pytest.raises(UserError, match="JPEG smears labels: export them again as PNG"):
+    with pytest.raises(UserError, match=r"JPEG file.*save labels as PNG"):
         ByColour({(0, 0, 0): 0, RED: 1}).decode(write("a.jpg", pixels))
 
 

@@ -81,8 +81,9 @@ def test_a_scale_keeps_the_shape_and_at_least_one_pixel() -> None:
     [
         ({"size": (0, 5)}, "height and width must lie between 1 and 16384, not 0x5"),
         ({"size": (5, 99999)}, "not 5x99999"),
-        ({"scale": 0.0}, "the scale must lie between 0 and 16, not 0"),
-        ({"scale": float("nan")}, "the scale must lie between 0 and 16, not nan"),
+        ({"scale": 0.0}, "the scale must lie between 0.01 and 16, not 0"),
+        ({"scale": 1e-9}, "the scale must lie between 0.01 and 16, not 1e-09"),
+        ({"scale": float("nan")}, "the scale must lie between 0.01 and 16, not nan"),
         ({"scale": 0.5, "size": (4, 4)}, "not both"),
         ({"filter": "arae"}, "unknown filter 'arae'; did you mean 'area'"),
     ],

@@ -32,7 +32,7 @@ def test_results_come_in_the_order_of_the_items(two_threads) -> None:
 
     def slow_first(number: int) -> int:
         if number == 0:
-            assert later.wait(10)
+            assert later.wait(600)
         if number == 1:
             later.set()
         return number * number

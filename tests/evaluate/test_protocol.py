@@ -153,7 +153,10 @@ def test_a_protocol_is_named(protocol, name) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"window": 31}, "window: got 31, needs at least 32 pixels"),
+        ({"window": 31}, "window: got 31, needs a whole number of at least 32 pixels"),
+        ({"window": 64.5}, "window: got 64.5, needs a whole number"),
+        ({"window": "64"}, "window: got '64', needs a whole number"),
+        ({"window": True}, "window: got True, needs a whole number"),
         ({"window": 64, "overlap": 1.0}, "overlap: got 1, needs a share"),
         ({"window": 64, "overlap": -0.1}, "overlap: got -0.1, needs a share"),
         ({"scales": ()}, "scales: got"),

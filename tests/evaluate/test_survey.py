@@ -15,9 +15,10 @@ from recoseg.evaluate.boundary import BoundaryRule
 from recoseg.evaluate.loop import evaluate
 from recoseg.evaluate.survey import Survey, pooled, survey
 from recoseg.models.representation import with_representation
+from recoseg.models.weights import save_weights
 from recoseg.runs import run as kept
 from recoseg.runs.run import Run, weights_about
-from recoseg.runs.run_folder import RunFolder, save_weights
+from recoseg.runs.run_folder import RunFolder
 from recoseg.types import IGNORE, ClassInfo
 
 CPU = torch.device("cpu")

@@ -15,7 +15,7 @@ from recoseg.builders.models import build_model
 from recoseg.config import load
 from recoseg.errors import UserError
 from recoseg.export.deployable import TOLERANCE, About, Deployable, Difference, compare, random_images
-from recoseg.export.formats import FORMATS, METADATA
+from recoseg.export.formats import FORMATS, METADATA, program
 from recoseg.models.representation import with_representation
 from recoseg.types import ClassInfo, ModelOutput
 
@@ -46,7 +46,7 @@ def network(words: tuple[str, ...]) -> nn.Module:
 def written(name: str, words: tuple[str, ...], size: tuple[int, int] | None) -> bytes:
     """The file of a network: exporting one takes seconds, and many tests only read it."""
     original = network(words)
-    content = FORMATS[name].write(Deployable(original), ABOUT, size)
+    content = FORMATS[name].write(program(Deployable(original), size), ABOUT)
     assert original.representation is not None  # the original keeps its head
     return content
 
@@ -98,7 +98,7 @@ def test_the_representation_head_is_not_in_the_file(name):
 def test_a_wrapped_network_that_pads_its_images_is_exported_too(kind):
     halving = nn.Sequential(nn.Conv2d(3, 4, 2, stride=2), nn.ReLU(), nn.ConvTranspose2d(4, 3, 2, stride=2))
     original = Deployable(with_representation(halving, num_classes=3, multiple_of=2, at="2"))
-    exported = kind.run(kind.write(original, ABOUT, (32, 48)))
+    exported = kind.run(kind.write(program(original, (32, 48)), ABOUT))
     assert compare(original, exported, random_images((32, 48))).is_small
 
 
@@ -139,15 +139,15 @@ class DependsOnValues(nn.Module):
         return ModelOutput(images if images.mean() > 0.5 else -images)
 
 
-def test_a_network_that_cannot_be_exported_is_told_in_one_line(kind):
+def test_a_network_that_cannot_be_exported_is_told_in_one_line():
     with pytest.raises(UserError, match=r"cannot be exported.*--size HEIGHTxWIDTH"):
-        kind.write(Deployable(DependsOnValues()), ABOUT, None)
+        program(Deployable(DependsOnValues()), None)
 
 
 def test_a_missing_package_is_named_with_its_extra(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "onnxscript", None)
     with pytest.raises(UserError, match=r"onnxscript.*recoseg\[onnx\]"):
-        FORMATS["onnx"].write(Deployable(network(SMALL)), ABOUT, None)
+        FORMATS["onnx"].require_packages()
 
 
 def test_differences_are_counted_as_they_are():

@@ -6,6 +6,7 @@ A new fault is one line of a table: what is done, to which command, and what is 
 from __future__ import annotations
 
 import io
+import json
 import os
 import resource
 import signal
@@ -238,13 +239,34 @@ def test_a_terminal_of_no_width_shows_everything_all_the_same(columns, words, wo
     assert capsys.readouterr().out.strip()
 
 
+@pytest.mark.parametrize("errors", ["strict", "surrogateescape"])  # the second in the locale C
 @pytest.mark.parametrize("words", SHOWN, ids=[words[:20] for words in SHOWN])
-def test_a_terminal_that_knows_ascii_alone_shows_everything_all_the_same(words, world, monkeypatch):
-    streams = {name: io.TextIOWrapper(io.BytesIO(), encoding="ascii") for name in ("stdout", "stderr")}
+def test_a_terminal_that_knows_ascii_alone_shows_everything_all_the_same(words, errors, world, monkeypatch):
+    streams = {
+        name: io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors=errors) for name in ("stdout", "stderr")
+    }
     for name, stream in streams.items():
         monkeypatch.setattr(sys, name, stream)
     assert main(words.split()) == 0
     assert streams["stdout"].buffer.getvalue()
+
+
+@pytest.mark.parametrize("closed", [("stdout",), ("stderr",), ("stdin", "stdout", "stderr")])
+@pytest.mark.parametrize("words", SHOWN, ids=[words[:20] for words in SHOWN])
+def test_streams_that_are_closed_as_under_cron_harm_nothing(words, closed, world, monkeypatch):
+    for name in closed:
+        monkeypatch.setattr(sys, name, None)
+    assert main(words.split()) == 0
+    assert main(["statsu"]) == 2
+
+
+def test_a_command_writes_its_files_where_stdout_is_closed(world):
+    words = [sys.executable, "-m", "recoseg", "evaluate", "run", "--no-boundary", "--out", "scores.json"]
+    ended = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$@" >&-', "sh", *words], stderr=subprocess.PIPE, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert json.loads((world.path / "scores.json").read_text())["num_images"] == 1
 
 
 def test_a_name_that_an_ascii_terminal_cannot_show_is_still_told(world, monkeypatch):
@@ -283,13 +305,17 @@ LONG = f"train --out new {SMALL.replace('iterations=4 ', 'iterations=4000 ')}".r
 )
 
 
+PATIENCE = 600.0
+"""Seconds after which something will never happen, however busy the machine is."""
+
+
 def has_logged(world) -> bool:
     path = world.path / "new" / "losses.jsonl"
     return path.is_file() and b"\n" in path.read_bytes()
 
 
-def wait_until(happened: Callable[[], Any], process: subprocess.Popen[bytes], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
+def wait_until(happened: Callable[[], Any], process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + PATIENCE
     while not happened():
         assert process.poll() is None, "it ended before"
         assert time.monotonic() < deadline, "it did not happen in time"
@@ -309,7 +335,7 @@ def test_a_terminal_that_is_closed_leaves_a_state_to_go_on_from(world):
         shown += os.read(ours, 4096)
     os.close(ours)
     os.kill(process.pid, signal.SIGHUP)
-    assert process.wait(60) == 130, shown
+    assert process.wait(PATIENCE) == 130, shown
     done = torch.load(world.path / "new" / "state.pt", weights_only=True)["iteration"]
     assert 1 <= done < 4000
     assert len((world.path / "new" / "losses.jsonl").read_text().splitlines()) == done
@@ -337,10 +363,11 @@ def is_running(process: str) -> bool:
 )
 @pytest.mark.parametrize("moment", ["while they begin", pytest.param("at work", marks=pytest.mark.slow)])
 def test_loading_processes_end_without_a_word_when_their_run_is_killed(moment, world, tmp_path):
+    """On stderr, that is: stdout has lines of progress, which depend on the time that things take."""
     with (tmp_path / "said").open("wb") as said:
         process = subprocess.Popen(
             [sys.executable, "-m", "recoseg", *LONG.split(), "--train.workers=2"],
-            stdout=said, stderr=said, start_new_session=True,
+            stdout=subprocess.DEVNULL, stderr=said, start_new_session=True,
         )  # fmt: skip
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     if moment == "at work":
@@ -349,12 +376,11 @@ def test_loading_processes_end_without_a_word_when_their_run_is_killed(moment, w
     theirs = children.read_text().split()
     process.kill()
     process.wait()
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while any(map(is_running, theirs)):
         assert time.monotonic() < deadline, "they live on"
         time.sleep(0.01)
-    lines = (tmp_path / "said").read_text().splitlines()
-    assert [line for line in lines if not line.startswith(("data:", "network:", "method:"))] == []
+    assert (tmp_path / "said").read_text() == ""
 
 
 @pytest.mark.parametrize("kind", ["images", "labels"])

@@ -105,7 +105,7 @@ def served() -> Iterator[Callable[..., Served]]:
 def until() -> Callable[..., None]:
     """`until(condition)`: waits for it, on a busy machine for long."""
 
-    def wait(condition: Callable[[], object], seconds: float = 300.0) -> None:
+    def wait(condition: Callable[[], object], seconds: float = 600.0) -> None:
         end = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < end, "it never came true"

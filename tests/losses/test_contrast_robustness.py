@@ -160,6 +160,16 @@ def test_ignored_pixels_can_hold_anything(keys: str) -> None:
     assert losses[0] == losses[1] == losses[2]
 
 
+@pytest.mark.parametrize("settings", [{}, {"hard_share": 0.5}, {"queries": "random"}])
+def test_a_network_that_gives_nan_has_no_loss_of_zero(settings) -> None:
+    features, labels, probabilities = batch(torch.tensor([[[0, 1, IGNORE, 2]]]), 3)
+    broken = torch.full_like(probabilities, math.nan)
+    assert RegionalContrast(**settings)(features, labels, broken).isnan()
+    one = probabilities.detach().clone()
+    one[0, :, 0, 1] = math.nan
+    assert RegionalContrast(**settings)(features, labels, one).isnan()
+
+
 @BOTH_KINDS_OF_KEYS
 def test_overflowed_features_give_nan_which_a_loss_scaler_handles(keys: str) -> None:
     features, *rest = batch(torch.tensor([[[0, 1, 2]]]), 3)

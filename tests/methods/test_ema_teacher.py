@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from recoseg.errors import UserError
-from recoseg.methods.parts.ema_teacher import Teacher
+from recoseg.methods.parts.ema_teacher import Teacher, by_batch
 from recoseg.types import ModelOutput
 
 
@@ -94,6 +94,15 @@ def test_labels_with_statistics_of_the_batch_depend_on_it_and_leave_the_running_
     for name, tensor in teacher.state_dict().items():
         assert torch.equal(tensor, before[name]), name
     assert not any(module.training for module in teacher.network.modules())
+
+
+def test_statistics_of_the_batch_are_taken_within_one_call(tiny_network, toy_batch) -> None:
+    network = tiny_network().eval()
+    norms = [module for module in network.modules() if isinstance(module, nn.BatchNorm2d)]
+    assert norms
+    with by_batch(network):
+        assert all((norm.training, norm.track_running_stats) == (True, False) for norm in norms)
+    assert all((norm.training, norm.track_running_stats) == (False, True) for norm in norms)
 
 
 def test_statistics_of_the_batch_are_those_that_a_student_in_training_would_take(

@@ -92,6 +92,20 @@ def test_eta_is_the_share_of_each_image_on_its_own(tiny_network, toy_batch, same
     assert output.parts["unsupervised"].item() == pytest.approx(-math.log(0.8) * (0.5 + 0) / 2, rel=1e-5)
 
 
+@pytest.mark.parametrize(("pixel_above", "share"), [(0.0, 1), (0.79, 1), (0.81, 0.25)])
+def test_pixels_below_their_own_threshold_teach_nothing(
+    tiny_network, toy_batch, same_view, generator, pixel_above, share
+) -> None:
+    """A quarter of the pixels have a known label, and with it a confidence of 1."""
+    method = MeanTeacher(
+        tiny_network(probabilities=(0.8, 0.2)), same_view, trust_above=0.1, pixel_above=pixel_above
+    )
+    unlabelled = toy_batch(visible=False)
+    unlabelled.labels[:, :8] = 0
+    output = method(toy_batch(), unlabelled, iteration=0, generator=generator)
+    assert output.parts["unsupervised"].item() == pytest.approx(-math.log(0.8) * share, rel=1e-5)
+
+
 def test_padding_of_a_crop_gets_no_pseudo_label(tiny_network, toy_batch, same_view, generator) -> None:
     method = MeanTeacher(tiny_network(probabilities=(0.8, 0.2)), same_view, trust_above=0.7)
     shown = torch.ones(2, 32, 32, dtype=torch.bool)

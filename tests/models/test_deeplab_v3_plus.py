@@ -26,6 +26,27 @@ def test_logits_come_at_a_quarter_of_any_size(size) -> None:
     assert output.features is None
 
 
+@pytest.mark.parametrize("separable", [False, True])
+def test_all_classes_are_about_as_likely_at_the_start(separable) -> None:
+    torch.manual_seed(0)
+    model = network(decoder_width=128, separable=separable)
+    with torch.no_grad():
+        probabilities = model(torch.rand(2, 3, 64, 64)).logits.softmax(1)
+    assert (probabilities - 1 / 5).abs().max() < 0.15
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_dropout_is_that_of_the_pyramid_in_training_alone(dropout) -> None:
+    model, images = network(dropout=dropout), torch.rand(2, 3, 64, 64)
+    with torch.no_grad():
+        first, second = (model.train()(images).logits for _ in range(2))
+        assert torch.equal(first, second) == (dropout == 0)
+        pyramid = model.aspp(torch.rand(2, 320, 8, 8))
+        assert (pyramid == 0).float().mean().item() == pytest.approx(0.5 + dropout / 2, abs=0.1)
+        first, second = (model.eval()(images).logits for _ in range(2))
+        assert torch.equal(first, second)
+
+
 def test_parameter_counts_are_those_of_the_layers() -> None:
     width, classes = 256, 19
     aspp = 320 * width + 3 * 9 * 320 * width + 320 * width + 5 * width * width + 6 * 2 * width

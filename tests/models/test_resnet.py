@@ -80,6 +80,25 @@ def test_dilation_gives_the_same_values_more_densely(output_stride, with_random_
     assert fine.low.shape == (1, 64, 32, 32)
 
 
+@pytest.mark.parametrize("name", ["resnet18", "resnet50"])
+@pytest.mark.parametrize(
+    ("output_stride", "dilations"),
+    [(32, (1, 1, 1, 1)), (16, (1, 1, 1, 2)), (8, (1, 1, 2, 4))],
+)
+def test_the_first_block_of_a_stage_keeps_the_dilation_of_the_stage_before(
+    name, output_stride, dilations
+) -> None:
+    """Its input lies on that grid; the blocks after it have the dilation that stands for the stride."""
+    with torch.device("meta"):
+        model = ENCODERS[name](output_stride=output_stride)
+    before = 1
+    for number, dilation in enumerate(dilations, 1):
+        first, *rest = getattr(model, f"layer{number}")
+        assert first.conv2.dilation == first.conv2.padding == (before, before)
+        assert all(block.conv2.dilation == (dilation, dilation) for block in rest)
+        before = dilation
+
+
 @pytest.mark.parametrize("name", SIZES)
 def test_parameter_counts_are_the_published_ones(name) -> None:
     with torch.device("meta"):

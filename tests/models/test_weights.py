@@ -68,6 +68,14 @@ def test_a_prefix_that_the_network_has_itself_stays(tmp_path) -> None:
     assert torch.equal(source["encoder"][0].weight, target["encoder"][0].weight)
 
 
+@pytest.mark.parametrize("kind", [torch.int32, torch.int8, torch.bool])
+def test_whole_numbers_are_no_weights(tmp_path, kind) -> None:
+    tensors = {**small().state_dict(), "0.weight": small()[0].weight.detach().to(kind)}
+    torch.save(tensors, tmp_path / "w.pth")
+    with pytest.raises(UserError, match=r"w\.pth: holds \w+ in 0\.weight, which needs a floating point"):
+        load_weights(small(), tmp_path / "w.pth")
+
+
 def test_what_is_not_needed_is_told_from_what_is_left_over(tmp_path) -> None:
     tensors = {f"module.{name}": tensor for name, tensor in small().state_dict().items()}
     torch.save({**tensors, "module.fc.bias": torch.zeros(2)}, tmp_path / "w.pth")

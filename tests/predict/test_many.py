@@ -61,16 +61,16 @@ def test_few_images_are_in_memory_at_a_time(tmp_path, photo, brightest, monkeypa
     held, most, lock = 0, 0, threading.Lock()
     read, write = many.read_image, OutputFolder.write
 
-    def counted_read(path: Path):
+    def counted_read(path: Path, *, bit_depth: int):
         nonlocal held, most
         with lock:
             held += 1
             most = max(most, held)
-        return read(path)
+        return read(path, bit_depth=bit_depth)
 
-    def counted_write(self, name, prediction) -> None:
+    def counted_write(self, name, prediction, *, image) -> None:
         nonlocal held
-        write(self, name, prediction)
+        write(self, name, prediction, image=image)
         with lock:
             held -= 1
 
@@ -97,15 +97,15 @@ def test_the_next_images_are_read_while_the_network_runs(tmp_path, photo, bright
     read_ahead = threading.Event()
     read = many.read_image
 
-    def noted(path: Path):
+    def noted(path: Path, *, bit_depth: int):
         if path.stem == "1":
             read_ahead.set()
-        return read(path)
+        return read(path, bit_depth=bit_depth)
 
     monkeypatch.setattr(many, "read_image", noted)
     predictor = brightest()
     waited: list[bool] = []
-    predictor.network.register_forward_pre_hook(lambda *_: waited.append(read_ahead.wait(timeout=30)))
+    predictor.network.register_forward_pre_hook(lambda *_: waited.append(read_ahead.wait(timeout=600)))
     assert labelled(predictor, tmp_path / "photos", OutputFolder(path=tmp_path / "out")) == []
     assert waited[0], "the first image waited for the second to be read"
 
@@ -114,7 +114,7 @@ def test_a_full_disk_ends_it_with_its_own_error(tmp_path, photo, brightest, monk
     for number in range(30):
         photo(f"photos/{number}.png")
 
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(OutputFolder, "write", full)

@@ -19,6 +19,15 @@ MADE_BY = {"weights": "abc", "looks": "whole image"}
 IMAGES = [ImageFile(Path("a.jpg"), Path("a")), ImageFile(Path("sub/b.jpg"), Path("sub/b"))]
 
 
+def written(folder: Path, *names: str) -> list[ImageFile]:
+    """Files whose content is their place, in place of images."""
+    images = [ImageFile(folder / name, Path(name).with_suffix("")) for name in names]
+    for image in images:
+        image.path.parent.mkdir(parents=True, exist_ok=True)
+        image.path.write_text(str(image.path))
+    return images
+
+
 def files_below(folder: Path) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
@@ -66,13 +75,41 @@ def test_unfinished_probabilities_leave_no_file(tmp_path) -> None:
 
 def test_results_are_replaced_only_when_asked(tmp_path, brightest, noise, colours) -> None:
     output = OutputFolder(path=tmp_path / "out")
-    assert output.prepare(IMAGES, colours, MADE_BY) == IMAGES
-    output.write(Path("a"), brightest()(noise(5, 7)))
+    images = written(tmp_path / "photos", "a.jpg", "sub/b.jpg")
+    assert output.prepare(images, colours, MADE_BY) == images
+    output.write(Path("a"), brightest()(noise(5, 7)), image=images[0].path)
     with pytest.raises(UserError, match=r"predictions of 1 of these 2 images: --resume .* --force"):
-        output.prepare(IMAGES, colours, MADE_BY)
-    assert output.prepare(IMAGES, colours, MADE_BY, resume=True) == IMAGES[1:]
-    assert output.prepare(IMAGES, colours, MADE_BY, overwrite=True) == IMAGES
-    assert output.prepare(IMAGES[1:], colours, MADE_BY) == IMAGES[1:], "others may join"
+        output.prepare(images, colours, MADE_BY)
+    assert output.prepare(images, colours, MADE_BY, resume=True) == images[1:]
+    assert output.prepare(images, colours, MADE_BY, overwrite=True) == images
+    assert output.prepare(images[1:], colours, MADE_BY) == images[1:], "others may join"
+
+
+def test_results_of_another_image_of_that_name_are_not_taken(tmp_path, brightest, noise, colours) -> None:
+    output = OutputFolder(path=tmp_path / "out")
+    images = written(tmp_path / "monday", "a.jpg")
+    output.prepare(images, colours, MADE_BY)
+    output.write(Path("a"), brightest()(noise(5, 7)), image=images[0].path)
+    others = written(tmp_path / "tuesday", "a.jpg")
+    with pytest.raises(UserError, match=r"another image called a than .*tuesday/a.jpg: .* -o, .* --force"):
+        output.prepare(others, colours, MADE_BY, resume=True)
+    assert output.prepare(others, colours, MADE_BY, overwrite=True) == others
+    (tmp_path / "monday").rename(tmp_path / "moved")
+    moved = [ImageFile(tmp_path / "moved" / "a.jpg", Path("a"))]
+    assert output.prepare(moved, colours, MADE_BY, resume=True) == []
+
+
+@pytest.mark.parametrize("folder", ["x.png", "x.jpg"])
+def test_an_image_beside_a_folder_that_is_named_as_its_result(tmp_path, colours, folder) -> None:
+    images = [ImageFile(Path("x.tif"), Path("x")), ImageFile(Path(folder) / "y.tif", Path(folder) / "y")]
+    with pytest.raises(UserError, match=rf"result of x\.tif would be .*{folder}, which is the folder"):
+        OutputFolder(path=tmp_path / "out").prepare(images, colours, MADE_BY)
+    output = OutputFolder(path=tmp_path / "out")
+    output.prepare(images[1:], colours, MADE_BY)
+    (tmp_path / "out" / "labels" / "x.png").mkdir(parents=True)
+    (tmp_path / "out" / "overlays" / "x.jpg").mkdir(parents=True)
+    with pytest.raises(UserError, match=r"result of x\.tif"):
+        output.prepare(images[:1], colours, MADE_BY, resume=True)
 
 
 def test_an_image_that_lacks_a_kind_of_result_is_not_done(tmp_path, brightest, noise, colours) -> None:
@@ -114,8 +151,9 @@ def test_overlays_that_no_jpeg_can_hold_are_png(tmp_path, brightest, noise, monk
     monkeypatch.setattr(output_module, "LONGEST_JPEG", 6)
     output = OutputFolder(path=tmp_path)
     prediction = brightest()(noise(5, 7))
-    output.write(Path("a"), prediction)
+    images = written(tmp_path / "photos", "a.jpg", "b.jpg")
+    output.write(Path("a"), prediction, image=images[0].path)
     with Image.open(tmp_path / "overlays" / "a.png") as overlay:
         assert np.array_equal(np.asarray(overlay), np.asarray(prediction.overlay()))
-    assert output.is_done(IMAGES[0])
-    assert not output.is_done(IMAGES[1])
+    assert output.is_done(images[0])
+    assert not output.is_done(images[1])

@@ -18,7 +18,7 @@ from recoseg.evaluate.survey import Survey
 from recoseg.report.run_view import Picture, RunView
 from recoseg.types import ClassInfo
 
-VOID_ELEMENTS = {"meta", "link", "img", "input"}
+VOID_ELEMENTS = {"meta", "link", "img", "input", "wbr"}
 
 
 @dataclass

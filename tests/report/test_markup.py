@@ -1,4 +1,8 @@
-from recoseg.report.markup import Markup, joined, run_colour, tag
+import re
+
+import pytest
+
+from recoseg.report.markup import Markup, breakable, joined, run_colour, run_heading, tag
 
 
 def test_text_is_escaped_and_markup_is_not():
@@ -26,3 +30,9 @@ def test_joining_escapes_only_plain_strings():
 
 def test_the_ninth_run_takes_the_first_colour_again():
     assert [run_colour(0), run_colour(7), run_colour(8)] == ["run-1", "run-8", "run-1"]
+
+
+@pytest.mark.parametrize("name", ["reco_class_mix", "runs/a.b", "x_<b>_", "__", "plain", ""])
+def test_names_may_wrap_after_their_separators_and_nothing_else_of_them_changes(name):
+    assert breakable(name).replace("<wbr>", "") == joined([name])
+    assert run_heading(name, 0).count("<wbr>") == len(re.findall(r"[_./](?=.)", name))

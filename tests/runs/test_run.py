@@ -16,7 +16,7 @@ from recoseg.builders.models import build_model
 from recoseg.cli.main import main
 from recoseg.config import load as load_config
 from recoseg.errors import UserError
-from recoseg.runs.run_folder import save_weights
+from recoseg.models.weights import save_weights
 
 SETTINGS = [
     "--data.height=32", "--data.width=32", "--data.num-train=6", "--data.num-val=2", "--augment.crop=32",

@@ -7,8 +7,9 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
+from recoseg.text import clock
 from recoseg.training import log as progress
-from recoseg.training.log import ProgressDisplay, clock
+from recoseg.training.log import ProgressDisplay
 
 PARTS = {"loss": 7.5, "supervised": 1.25, "unsupervised": 0.5, "contrast": 5.75}
 

@@ -11,7 +11,8 @@ import torch
 from safetensors import safe_open
 
 from recoseg.errors import UserError
-from recoseg.runs.run_folder import RunFolder, append_line, save_weights
+from recoseg.models.weights import save_weights
+from recoseg.runs.run_folder import RunFolder, append_line
 from recoseg.splits.label_split import LabelSplit
 
 SPLIT = LabelSplit(("a",), ("b",), "scenes", "0123", "all_labels")

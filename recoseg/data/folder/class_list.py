@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from recoseg.colours import Colour, colours_of, distinct_colours
+from recoseg.data.folder.object_ids import are_object_ids
 from recoseg.data.image_files import read_label_pixels
 from recoseg.data.label_codes import (
     ByColour,
@@ -31,18 +32,23 @@ from recoseg.types import IGNORE, ClassInfo
 
 _FIELDS = ("names", "palette", "ignore_index", "format", "partial")
 _ALSO_CALLED = {"colors": "palette", "colours": "palette", "classes": "names", "void": "ignore_index"}
-_FORMATS = ("index", "rgb", "binary")
+_FORMATS = ("index", "rgb", "binary", "instances")
 _VALUE_REMEDY = "correct the label, or list the class in classes.json"
+_OBJECT_REMEDY = f'{_VALUE_REMEDY}, or add "format": "instances" there if values are object ids'
 _COLOUR_REMEDY = (
     'correct the label, or the "palette" in classes.json ("format": "index" if labels hold indices)'
 )
 
 _BLACK_AND_WHITE_COLOURS = {(0, 0, 0), (255, 255, 255)}
 
+_TWO_CLASSES = {"binary": (0, 1, 255), "instances": (0, 1)}
+"""Formats for two classes -> the values in them that are never void."""
+
 _RULES = {
     "index": "values are class indices",
     "rgb": "colours are looked up in the palette",
     "binary": "0 is the first class, 255 (or 1) the second",
+    "instances": "values are object ids: 0 is the first class, all others are the second",
     "both": "values are class indices; in RGB files colours are looked up in the palette",
 }
 
@@ -113,12 +119,14 @@ def _scheme_of(file: _ClassFile, label_format: str) -> LabelScheme:
 
 def _label_code(file: _ClassFile, label_format: str, class_of: Mapping[int, int]) -> LabelCode:
     """Reads label files of that format; `class_of` maps the indices that the class file uses."""
-    values = ByValue(class_of, remedy=_VALUE_REMEDY)
+    values = ByValue(class_of, remedy=_OBJECT_REMEDY if len(file.names) == 2 else _VALUE_REMEDY)
     if label_format == "index":
         return values
+    void = {file.ignore_index: IGNORE} if file.says_ignore and file.ignore_index is not None else {}
     if label_format == "binary":
-        void = {file.ignore_index: IGNORE} if file.says_ignore and file.ignore_index is not None else {}
         return ByValue({0: 0, 1: 1, 255: 1, 65535: 1} | void, remedy=_VALUE_REMEDY)
+    if label_format == "instances":
+        return ByValue({0: 0} | dict.fromkeys(range(1, 65536), 1) | void, remedy=_VALUE_REMEDY)
     colours = ByColour(_colour_classes(file.palette or (), class_of), remedy=_COLOUR_REMEDY)
     return colours if label_format == "rgb" else ByKind(values=values, colours=colours)
 
@@ -126,7 +134,7 @@ def _label_code(file: _ClassFile, label_format: str, class_of: Mapping[int, int]
 def _rule_in_words(file: _ClassFile, label_format: str) -> str:
     """How label files are read, for the user to see."""
     void = file.ignore_index
-    if void is None or (label_format == "binary" and not file.says_ignore):
+    if void is None or (label_format in _TWO_CLASSES and not file.says_ignore):
         return _RULES[label_format]
     if void < len(file.names):
         return f"{_RULES[label_format]}; {file.names[void]!r} ({void}) is void"
@@ -243,10 +251,13 @@ def _check_format(file: _ClassFile) -> None:
     if file.format == "rgb" and file.says_ignore and file.ignore_index not in range(len(file.names)):
         remedy = "list the void colour as a class of its own and give the number of that class"
         raise UserError(f'"ignore_index" {file.ignore_index} is no colour of the palette; {remedy}')
-    if file.format == "binary" and len(file.names) != 2:
-        raise UserError(f'"format": "binary" needs two "names", not {len(file.names)}')
-    if file.format == "binary" and file.says_ignore and file.ignore_index in (0, 1, 255):
-        raise UserError(f'"ignore_index" {file.ignore_index} is a class in "format": "binary"; leave it out')
+    if file.format not in _TWO_CLASSES:
+        return
+    told = f'"format": "{file.format}"'
+    if len(file.names) != 2:
+        raise UserError(f'{told} needs two "names", not {len(file.names)}')
+    if file.says_ignore and file.ignore_index in _TWO_CLASSES[file.format]:
+        raise UserError(f'"ignore_index" {file.ignore_index} is a class in {told}; leave it out')
 
 
 # What label files hold when no class file says so, and the class file that it suggests
@@ -260,6 +271,7 @@ class _Survey:
 
     values: frozenset[int]
     colours: frozenset[int]  # 24-bit numbers
+    trouble: FileError | None = None  # why a file could not be read
 
 
 def _found_classes(path: Path, labels: Sequence[Path]) -> dict[str, Any]:
@@ -268,7 +280,16 @@ def _found_classes(path: Path, labels: Sequence[Path]) -> dict[str, Any]:
     Plain are: the values 0 to K-1, and perhaps 255 for void; or nothing but 0 and 255, a binary mask.
     Reads every label once. `path` is where the class file would be.
     """
-    found = _plain_values(_survey(labels))
+    each = _survey(labels)
+    found = _plain_values(_all_of(each))
+    troubles = [one.trouble for one in each if one.trouble]
+    if len(troubles) == len(labels) > 0:
+        raise troubles[0]
+    if are_object_ids([(path, one.values) for path, one in zip(labels, each, strict=True)]):
+        held = ranges(sorted(found.values))
+        what = f"missing, and the labels hold object ids ({held}), other ones in each image"
+        suggestion = json.dumps({"names": ["background", "object"], "format": "instances"})
+        raise FileError(path, what, f"to make all objects one class, save this as classes.json: {suggestion}")
     if found.colours:
         raise _class_file_wanted(
             path, f"the labels hold {len(found.colours)} colours", _suggest_colours(found.colours)
@@ -285,10 +306,14 @@ def _found_classes(path: Path, labels: Sequence[Path]) -> dict[str, Any]:
     return _index_classes(len(values))
 
 
-def _survey(labels: Iterable[Path]) -> _Survey:
-    """Reads the labels, in threads; one that cannot be read adds nothing: using it will say what is wrong."""
+def _survey(labels: Iterable[Path]) -> list[_Survey]:
+    """Read the labels, in threads."""
     with ThreadPoolExecutor() as threads:
-        surveys = list(threads.map(_survey_file, labels))
+        return list(threads.map(_survey_file, labels))
+
+
+def _all_of(surveys: Sequence[_Survey]) -> _Survey:
+    """A file that cannot be read adds nothing: using it will say what is wrong."""
     return _Survey(
         frozenset().union(*(one.values for one in surveys)),
         frozenset().union(*(one.colours for one in surveys)),
@@ -298,8 +323,8 @@ def _survey(labels: Iterable[Path]) -> _Survey:
 def _survey_file(path: Path) -> _Survey:
     try:
         pixels = read_label_pixels(path)
-    except FileError:
-        return _Survey(frozenset(), frozenset())
+    except FileError as error:
+        return _Survey(frozenset(), frozenset(), error)
     if pixels.ndim == 3:
         return _Survey(frozenset(), frozenset(np.unique(colour_codes(pixels)).tolist()))
     return _Survey(frozenset(np.flatnonzero(np.bincount(pixels.ravel())).tolist()), frozenset())

@@ -29,8 +29,8 @@ class Folder(FileDataset):
     """`root` holds `images/` and `labels/`, paired by stem, and perhaps list files and `classes.json`.
 
     Images without a label are unlabelled. Without `train.txt` and `val.txt` a share of the labelled
-    images, `val_share`, drawn by `seed`, becomes validation and is written down in `val.txt`. With `folds`,
-    nothing is written: the labelled images are cut into so many parts, and part number `fold` validates.
+    images, `val_share`, drawn by `seed`, becomes validation; `keep_draw` writes it to `val.txt`. With `folds`
+    the labelled images are cut into so many parts, and part number `fold` validates.
     """
 
     name, short_name, title = "folder", "folder", "own images"
@@ -43,6 +43,7 @@ class Folder(FileDataset):
         seed: int = _SEED,
         folds: int | None = None,
         fold: int = 1,
+        bit_depth: int | None = None,
     ) -> None:
         self.root = Path(root)
         plan = plan_folder(self.root, val_share=val_share, seed=seed, folds=folds, fold=fold)
@@ -54,10 +55,21 @@ class Folder(FileDataset):
             entries=plan.listing.entries,
             subsets=plan.subsets.keys,
             code=plan.scheme.code,
+            bit_depth=bit_depth,
         )
         self.partial = plan.scheme.partial
-        if plan.subsets.drawn:
-            _write_drawn(self.root, self.keys("val"), val_share=val_share, seed=seed)
+        self._draw = _HEADER.format(val_share=val_share, seed=seed) if plan.subsets.drawn else None
+        self.is_divided = not plan.subsets.drawn or (val_share, seed) != (_VAL_SHARE, _SEED)
+
+    def keep_draw(self) -> None:
+        """Write drawn validation images to `val.txt`, so that they stay the same when images are added.
+
+        There is no `train.txt`: all other images are for training, also later ones. A folder that cannot be
+        written to is left as it is: the next draw gives the same images.
+        """
+        if self._draw is not None:
+            with suppress(OSError):
+                write_whole(self.root / "val.txt", f"{self._draw}\n{list_text(self.keys('val'))}")
 
 
 @dataclass(frozen=True)
@@ -212,7 +224,7 @@ def _subset_problems(
             else "no validation image"
         )
         remedy = "label another image, or name images in both train.txt and val.txt yourself"
-        problems.append(Problem(str(listing.root), what, remedy))
+        problems.append(Problem(str(listing.root), what, remedy, fatal=False))
     for key in keys["val"]:
         entry = listing.entries[key]
         if entry.labels is None:
@@ -230,16 +242,6 @@ def _overlap_problems(listing: FolderListing, keys: Mapping[str, tuple[str, ...]
             image = str(listing.entries[key].image)
             problems.append(Problem(image, what, "take it off one of the lists", fatal=False))
     return problems
-
-
-def _write_drawn(root: Path, keys: Sequence[str], *, val_share: float, seed: int) -> None:
-    """Writes `val.txt`. A folder that cannot be written to is left alone: the next draw is the same anyway.
-
-    There is no `train.txt`: all other images are for training, those added later too.
-    """
-    header = _HEADER.format(val_share=val_share, seed=seed)
-    with suppress(OSError):
-        write_whole(root / "val.txt", f"{header}\n{list_text(keys)}")
 
 
 def _without(keys: Sequence[str] | Mapping[str, object], *others: Sequence[str]) -> tuple[str, ...]:

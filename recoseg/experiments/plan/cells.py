@@ -240,5 +240,10 @@ def portable(config: RunConfig) -> dict[str, object]:
 
 
 def differing(one: Mapping[str, object], other: Mapping[str, object]) -> tuple[str, ...]:
-    """Names of settings that are not the same."""
-    return tuple(name for name in sorted(one.keys() | other.keys()) if one.get(name) != other.get(name))
+    """Names of settings that are not the same; one of the two may leave open what training measures."""
+    return tuple(
+        name
+        for name in sorted(one.keys() | other.keys())
+        if one.get(name) != other.get(name)
+        and not (name == "data.bit_depth" and None in (one.get(name), other.get(name)))
+    )

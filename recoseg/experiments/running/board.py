@@ -19,8 +19,7 @@ from recoseg.experiments.plan.cells import Cell
 from recoseg.experiments.plan.grids import COLUMNS, ROWS
 from recoseg.experiments.running.execute import CellInUseError, CellState, CellStoppedError, state_of
 from recoseg.experiments.tables.results import Result
-from recoseg.text import hundredths, percent, printable
-from recoseg.training.log import clock
+from recoseg.text import clock, hundredths, percent, printable
 
 _DatasetAndRow = tuple[str, str]
 """Runs that have both in common take the same time."""

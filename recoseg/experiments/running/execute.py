@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import platform
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -124,8 +126,32 @@ class CellInUseError(Exception):
 
 
 def execute(cell: Cell, start: Start, *, threads: int | None) -> Result:
-    """All that is left to do of a cell; a folder that another process trains in is left to it."""
+    """Do all that is left to do of a cell; one that another process works on is left to it."""
     cell.log.parent.mkdir(parents=True, exist_ok=True)
+    with _claimed(cell):
+        return _execute(cell, start, threads=threads)
+
+
+@contextmanager
+def _claimed(cell: Cell) -> Iterator[None]:
+    """Hold the cell's lock, which ends with this process. A run's own lock covers training alone.
+
+    The empty file stays: a process that waits for a removed file would hold a lock that nobody else sees.
+    """
+    end = time.monotonic() + SECONDS_TO_NOTICE
+    with cell.log.with_suffix(".lock").open("ab") as file:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= end:
+                    raise CellInUseError from None
+                time.sleep(1.0)
+        yield
+
+
+def _execute(cell: Cell, start: Start, *, threads: int | None) -> Result:
     state = state_when_free(cell)
     if state.result is not None:
         return state.result

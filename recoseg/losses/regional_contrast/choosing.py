@@ -23,6 +23,7 @@ class ContrastPixels:
     num_classes: int
     own_probability: Tensor  # (B, h, w) float, of the pixel's own label; NaN where a pixel takes no part
     num_wrong: Tensor  # (2,) pixels whose label, and pixels whose probability, cannot be
+    zero_or_nan: Tensor  # NaN if the probability of any pixel that takes part is NaN
 
     @classmethod
     def of(cls, labels: Tensor, probabilities: Tensor) -> ContrastPixels:
@@ -35,7 +36,8 @@ class ContrastPixels:
         own = own.float().masked_fill(~known, float("nan"))
         impossible = (own < -_ROUNDING) | (own > 1 + _ROUNDING)
         num_wrong = torch.stack(((counted & ~known).sum(), impossible.sum()))
-        return cls(labels.where(known, num_classes), num_classes, own, num_wrong)
+        zero_or_nan = 0 * own.where(known, 0).sum()
+        return cls(labels.where(known, num_classes), num_classes, own, num_wrong, zero_or_nan)
 
 
 # Eq. 4: which pixels may be queries, by the probability (P,) that the network gives their own label.

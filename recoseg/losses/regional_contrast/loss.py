@@ -138,8 +138,9 @@ class RegionalContrast(nn.Module):
         """(B, D, h, w), (B, h, w), (B, K, h, w) -> scalar. Pixels of label 255, or what `ignore_index` is,
         take no part.
 
-        Exactly 0, and connected to the features, when fewer than two classes are present or none has a query.
-        Draws come from `generator`, or else from torch's own.
+        NaN if a probability of a pixel that takes part is NaN. Exactly 0, and connected to the features, when
+        fewer than two classes are present or none has a query. Draws come from `generator`, or else from
+        torch's own.
         """
         check_inputs(features, labels, probabilities, generator)
         if self.ignore_index != IGNORE:
@@ -170,6 +171,8 @@ class RegionalContrast(nn.Module):
                     loss = losses.mean(1) @ (counts / counts.sum())
                 else:
                     loss = losses.mean()  # classes have equally many queries: the mean over both
+            # A network that gives NaN has no hard pixels: without this its loss would be 0.
+            loss = loss + pixels.zero_or_nan
         if not return_stats:
             return loss
         return loss, contrast_stats(means, pixels, classes, ranked_first, self.hard_below, self.num_keys)

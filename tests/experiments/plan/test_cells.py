@@ -249,3 +249,8 @@ def test_files_are_compared_by_name_and_all_settings_of_files_are_known(tmp_path
         for option in members(kind).values() or [kind]:
             found |= {f"{section}.{f.name}" for f in fields(option) if f.metadata.get("is_path")}
     assert found == FILES | {"data.root"}
+
+
+def test_a_measured_bit_depth_is_no_other_setting() -> None:
+    assert differing({"data.bit_depth": 12}, {"data.bit_depth": None, "train.seed": 0}) == ("train.seed",)
+    assert differing({"data.bit_depth": 12}, {"data.bit_depth": 16}) == ("data.bit_depth",)

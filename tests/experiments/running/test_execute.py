@@ -96,6 +96,26 @@ def test_a_folder_that_others_use_or_began_otherwise_is_left_alone(ran, cell) ->
     assert not cell.folder.exists()
 
 
+def test_a_cell_that_another_process_begins_is_left_to_it(cell, monkeypatch, result_of) -> None:
+    """Also before its run is there, and between training and scoring, when nobody trains in its folder."""
+    monkeypatch.setattr(module, "result_of", lambda *_, **__: result_of("classmix", "scenes-10", 0, 1.0))
+    monkeypatch.setattr(module, "SECONDS_TO_NOTICE", 0.0)
+    commands: list[str] = []
+
+    def start_other(command, log):
+        raise AssertionError("the cell is being done")
+
+    def start(command, log):
+        commands.append(command[0])
+        with pytest.raises(CellInUseError):
+            execute(cell, start_other, threads=1)
+        cell.folder.mkdir(parents=True, exist_ok=True)
+        return 0
+
+    execute(cell, start, threads=1)
+    assert commands == ["train", "evaluate"]
+
+
 def test_a_folder_that_is_about_to_be_free_is_waited_for(cell, monkeypatch) -> None:
     """Processes that a killed one leaves behind hold it a little longer."""
     states = [CellState("running"), CellState("running"), CellState("begun")]
