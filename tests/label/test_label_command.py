@@ -29,7 +29,9 @@ class Started:
         command = [sys.executable, "-m", "recoseg", "label", str(root), "--no-browser", *words]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
         assert self.process.stdout is not None
+        self.lines: list[str] = []
         for line in self.process.stdout:
+            self.lines.append(line)
             if found := re.match(r"(http://\S+)/\?token=(\S+)", line):
                 self.address, self.token = found.groups()
                 break
@@ -81,6 +83,8 @@ def test_a_server_that_is_killed_between_clicks_has_them_all_at_its_next_start(i
     port = server.address.rpartition(":")[2]
     again = start(root, "--port", port)  # the same port: whoever had the page open goes on
     assert again.token == server.token
+    assert [line for line in again.lines if str(root / "label_journal.torn") in line]
+    assert b"never acknowl" in (root / "label_journal.torn").read_bytes()
     image = again.client.get("/api/image", params={"key": "a"}).json()
     assert image["pixels"] == {"0": 3, "1": 2}
     assert again.mark(2, 1, 9, 9).json()["records"][0]["at"] == [[2, 3]]  # sent again, and not applied again
