@@ -7,9 +7,12 @@ continues exactly, and the number of loading processes changes nothing.
 from __future__ import annotations
 
 import zlib
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
+
+if TYPE_CHECKING:
+    import torch
 
 
 def seed_for(seed: int, purpose: str, *place: int) -> int:
@@ -25,11 +28,15 @@ def numpy_generator(seed: int, purpose: str, *place: int) -> np.random.Generator
 
 
 def torch_generator(seed: int, purpose: str, *place: int) -> torch.Generator:
+    import torch
+
     return torch.Generator().manual_seed(seed_for(seed, purpose, *place))
 
 
 def generator_on(device: torch.device, generator: torch.Generator) -> torch.Generator:
     """A generator on that device, for many numbers, begun by one number of `generator`, a CPU one."""
+    import torch
+
     seed = torch.randint(2**62, (), generator=generator)
     return torch.Generator(device).manual_seed(int(seed))
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from recoseg.errors import UserError
 from recoseg.text import is_text
+
+if TYPE_CHECKING:  # the label page's server and light commands run without torch
+    from torch import Tensor
 
 IGNORE = 255
 """The label of a pixel that has none: on disk, in tensors, for void, padding and hidden labels alike."""
@@ -84,6 +85,8 @@ class Batch:
     @property
     def shown(self) -> Tensor:
         """(B, H, W) bool: pixels of the image, not padding."""
+        import torch
+
         return torch.ones_like(self.labels, dtype=torch.bool) if self.inside is None else self.inside
 
 
@@ -161,4 +164,6 @@ class StepOutput:
 
 
 def _sum_of(tensors: Iterable[Tensor]) -> Tensor:
+    import torch
+
     return torch.stack(list(tensors)).sum(0)

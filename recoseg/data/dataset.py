@@ -6,11 +6,13 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from recoseg.errors import UserError
 from recoseg.types import ClassInfo, Sample
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 SUBSETS = ("train", "val", "test")
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from recoseg.colours import Colour
 from recoseg.data.dataset import SUBSETS, Dataset
@@ -18,6 +16,9 @@ from recoseg.data.problem import FileError, Problem
 from recoseg.errors import UserError
 from recoseg.text import is_text
 from recoseg.types import IGNORE, ClassInfo, Sample
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,8 @@ class FileDataset(Dataset):
         return read_image(self.entry(key).image)
 
     def labels(self, key: str) -> Tensor:
+        import torch
+
         path = self.entry(key).labels
         if path is None:
             raise UserError(f"{self.entry(key).image} has no labels; it can only be used as unlabelled")
@@ -72,7 +75,7 @@ class FileDataset(Dataset):
         """The image and its labels, all IGNORE if there is no label file."""
         image = self.image(key)
         if not self.has_labels(key):
-            return Sample(image, torch.full(image.shape[1:], IGNORE, dtype=torch.uint8), key)
+            return Sample(image, image.new_full(image.shape[1:], IGNORE), key)
         labels = self.labels(key)
         problem = size_problem(self.entry(key), tuple(image.shape[1:]), tuple(labels.shape))
         if problem:

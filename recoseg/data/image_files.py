@@ -8,19 +8,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
-from torch import Tensor
 
 from recoseg.data.problem import FileError
 from recoseg.errors import is_shortage
 from recoseg.files import regular
 from recoseg.text import is_text
 from recoseg.types import IGNORE
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Pixels = NDArray[Any]
 
@@ -55,6 +56,8 @@ def read_image(path: Path) -> Tensor:
 
 def rgb_planes(image: Image.Image, path: str | Path) -> Tensor:
     """Any decoded image in RGB, as it lies, (3, H, W) uint8. `path` is what an error calls it."""
+    import torch
+
     width, height = image.size
     planes = np.empty((3, height, width), dtype=np.uint8)
     step = max(1, BAND_PIXELS // width)
@@ -70,6 +73,13 @@ def read_rgb(path: Path) -> NDArray[np.uint8]:
     with _opened(path) as image:
         _make_upright(image)
         return np.array(to_rgb(image, path), dtype=np.uint8)
+
+
+def open_rgb(path: Path, *, reduce: int) -> Image.Image:
+    """The image upright and in RGB. A JPEG comes at 1/2, 1/4 or 1/8 of its size, at most 1/`reduce`."""
+    with _opened(path, reduce=reduce) as image:
+        _make_upright(image)
+        return to_rgb(image, path)
 
 
 def _make_upright(image: Image.Image) -> None:
@@ -105,12 +115,14 @@ def read_label_colours(path: Path) -> NDArray[np.uint8]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Image.Image]:
+def _opened(path: Path, *, reduce: int = 1) -> Iterator[Image.Image]:
     """The decoded file; whatever is wrong with it is a `FileError` that names it."""
     with _trouble_named(path, Exception):
         image = _recognised(path)
     with image:
         with _trouble_named(path, Exception):
+            if reduce > 1:
+                image.draft(None, (max(1, image.width // reduce), max(1, image.height // reduce)))
             image.load()
         with _trouble_named(path, *_DECODER_ERRORS):
             yield image

@@ -11,18 +11,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NotRequired, TypedDict
-
-import torch
-from safetensors.torch import save as to_safetensors
-from torch import Tensor
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
 
 from recoseg.errors import UserError
-from recoseg.evaluate.scores_file import PlainScores, require_classes
 from recoseg.files import UNFINISHED, naming, real, regular, write_whole
 from recoseg.records import Count, Limits, Others, Share, read_records
 from recoseg.splits.label_split import LabelSplit
 from recoseg.text import is_text
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _SECONDS_TO_LOOK = 0.5
 """Somebody who only looks whether a folder is in use holds its lock for far less."""
@@ -31,12 +29,6 @@ _SECONDS_TO_LOOK = 0.5
 class _SelectionScore(TypedDict):
     on: str
     mean_iou: Share | None
-
-
-class _MetricsLine(PlainScores):
-    iteration: Count
-    losses: dict[str, float | None]
-    selection: NotRequired[_SelectionScore]
 
 
 class _LossesLine(TypedDict):
@@ -189,8 +181,15 @@ class RunFolder:
             write_whole(path, "".join(json.dumps(line) + "\n" for line in kept))
 
     def read_metrics(self) -> list[dict[str, Any]]:
-        """The lines of `metrics`, each a `_MetricsLine`; one that a crash cut short is passed over."""
-        return _read_log(self.metrics, Annotated[_MetricsLine, require_classes])
+        """The lines of `metrics`, each a `MetricsLine`; one that a crash cut short is passed over."""
+        from recoseg.evaluate.scores_file import PlainScores, require_classes
+
+        class MetricsLine(PlainScores):
+            iteration: Count
+            losses: dict[str, float | None]
+            selection: NotRequired[_SelectionScore]
+
+        return _read_log(self.metrics, Annotated[MetricsLine, require_classes])
 
     def read_losses(self) -> list[dict[str, Any]]:
         """The lines of `losses`, each a `_LossesLine`; one that a crash cut short is passed over."""
@@ -220,6 +219,9 @@ def append_line(path: Path, values: Mapping[str, object]) -> None:
 
 def save_weights(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, object]) -> None:
     """`about` goes into the file's header, as JSON under one name so that equal runs give equal bytes."""
+    import torch
+    from safetensors.torch import save as to_safetensors
+
     # Clones, since the format refuses two names for one tensor, which tied weights are.
     plain = {
         name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)

@@ -11,10 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, NotRequired, TypedDict
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
 
 from recoseg.data.dataset import Dataset
 from recoseg.errors import UserError
@@ -22,6 +19,9 @@ from recoseg.files import write_whole
 from recoseg.records import Count, WrongFieldError, read_record
 from recoseg.splits.labelled_pixels import PixelBudget, Point
 from recoseg.types import IGNORE
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _POINT = re.compile(r"([0-9]{1,3}):([0-9]{1,9}),([0-9]{1,9})")
 
@@ -177,6 +177,8 @@ class VisibleLabels(Dataset):
 
     def labels(self, key: str) -> Tensor:
         """The labels as far as they may be seen; the file of hidden ones is not even opened."""
+        import torch
+
         if key not in self.visible:
             raise UserError(f"the labels of {key!r} are hidden by the split")
         labels = self.source.labels(key)

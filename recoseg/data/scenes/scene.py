@@ -10,11 +10,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from recoseg.data.dataset import SUBSETS, Dataset
 from recoseg.data.scenes.background import paint_fronts, paint_ground, paint_sky, paint_skyline
@@ -24,6 +23,9 @@ from recoseg.data.scenes.stage import CLASSES, COARSE_CLASSES, COARSE_OF_LABEL, 
 from recoseg.data.scenes.street import Street, furnish
 from recoseg.errors import UserError
 from recoseg.types import IGNORE
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _Bytes = NDArray[np.uint8]
 
@@ -85,10 +87,14 @@ class Scenes(Dataset):
         return True
 
     def image(self, key: str) -> Tensor:
+        import torch
+
         image, _ = _drawing(self.seed, *self._place(key), self.height, self.width)
         return torch.from_numpy(image.copy())  # a copy: the caller may write to it
 
     def labels(self, key: str) -> Tensor:
+        import torch
+
         _, labels = _drawing(self.seed, *self._place(key), self.height, self.width)
         return torch.from_numpy(COARSE_OF_LABEL[labels] if self.coarse else labels.copy())
 
