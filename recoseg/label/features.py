@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from recoseg.data.image_files import read_image
+from recoseg.data.image_files import open_rgb, upright_size
 from recoseg.errors import UserError
 from recoseg.files import digest, write_whole
 from recoseg.models.bilinear import resize
@@ -104,10 +104,18 @@ class FrozenFeatures:
 
     @torch.inference_mode()
     def _computed(self, path: Path) -> tuple[NDArray[np.float16], NDArray[np.float16]]:
-        image = lowered(read_image(path))
+        image = read_lowered(path)
         encoded = self.encoder(self.normalise(image[None]))
         low, high = (one[0].clamp(-65000, 65000).half().numpy() for one in (encoded.low, encoded.high))
         return low, high
+
+
+def read_lowered(path: Path) -> Tensor:
+    """An image file as `lowered` gives it. Large images are averaged in 8 bits first, to save memory."""
+    longest = max(upright_size(path))
+    image = open_rgb(path, reduce=longest // (2 * LONGEST_SIDE))
+    image = image.reduce(max(1, max(image.size) // (2 * LONGEST_SIDE)))
+    return lowered(torch.from_numpy(np.array(image)).permute(2, 0, 1))
 
 
 def lowered(image: Tensor) -> Tensor:
