@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -38,6 +39,11 @@ def require_plain_name(name: str, *, what: str) -> None:
 def listed(words: Sequence[str], *, last: str = "and") -> str:
     """a; a and b; a, b and c."""
     return f" {last} ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+def natural_order(name: str) -> list[str | int]:
+    """A key for sorting: 2 before 10."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
 
 
 def shortened(text: str, most: int = 100) -> str:

@@ -13,7 +13,6 @@ import pytest
 import uvicorn
 from PIL import Image
 
-from recoseg.label.guard import Guard
 from recoseg.label.label_folder import LabelFolder
 from recoseg.label.labelling import Labelling
 from recoseg.label.serve import bound_socket
@@ -61,8 +60,8 @@ class Served:
         socket = bound_socket("127.0.0.1", 0, usual=0)
         self.port = socket.getsockname()[1]
         self.address = f"http://127.0.0.1:{self.port}"
-        guard = Guard(application(self.labelling), token=TOKEN, port=self.port)
-        self.server = uvicorn.Server(uvicorn.Config(guard, log_level="error", lifespan="off", ws="none"))
+        app = application(self.labelling, token=TOKEN)
+        self.server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off", ws="none"))
         self.server.config.timeout_graceful_shutdown = 1
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [socket]})
         self.thread.start()
