@@ -91,7 +91,7 @@ def _token_check(token: str) -> Callable[[Request], Awaitable[None]]:
 
 def _require_token(given: str, token: str) -> None:
     if not secrets.compare_digest(given.encode(), token.encode()):
-        raise HTTPException(403, "open the address that recoseg label printed: the token is missing or wrong")
+        raise HTTPException(403, "the token is missing or wrong; open the address that recoseg label printed")
 
 
 def _cookie(request: Request) -> str:

@@ -75,7 +75,7 @@ async function begin() {
     await load();
   } catch (error) {
     if (error instanceof Refusal && error.final) {
-      warn(error.message);
+      warn(error.status === 403 ? "Open the address that recoseg label printed: it lets this browser in." : error.message, true);
       return;
     }
     store.set({ connected: false });

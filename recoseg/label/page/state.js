@@ -45,7 +45,7 @@ export function newStore() {
     layer: "prediction", opacity: 0.5, outlines: false, marks: true,
     /** @type {number | null} */ alone: null,
     /** @type {Spot | null} */ spot: null, asking: false,
-    connected: true,
+    /** @type {boolean | null} */ connected: null,
     saving: { unsaved: 0, trouble: "" },
   });
 }
