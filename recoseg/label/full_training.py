@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -22,99 +21,140 @@ from recoseg.errors import UserError
 from recoseg.files import write_whole
 from recoseg.label.actions import NotNowError
 from recoseg.label.label_folder import LabelFolder, png_of
+from recoseg.label.messages import Evaluated, TrainedRun
 from recoseg.runs.run_folder import RunFolder
 from recoseg.types import IGNORE
 
 CONFIG = "clicked_images"
 _CHILD = Path(__file__).resolve().parents[1] / "cli" / "child.py"
-_SECONDS_BETWEEN_LOOKS = 1.0
+_SECONDS_TO_END = 30
 _NICENESS = 10
-
-Changed = Callable[[tuple[Path, list[int]] | None], None]
 
 
 @dataclass(frozen=True)
 class _Kept:
-    """What is known of the latest training after a restart."""
+    """The latest training, as a restart needs it."""
 
     phase: str = "none"  # none, running, stopped, finished, failed
     message: str = ""
     number: int = 0  # of the run
     classes: tuple[int, ...] = ()  # ids, in the order of the network's outputs
-    quick: float | None = None  # agreement on points held back
+    evaluated: bool = False
+    quick: float | None = None  # accuracy on held-back points
     full: float | None = None
-    used: bool = False
+    shown: tuple[int, tuple[int, ...]] | None = None  # number and classes of the run that predicts
 
 
 class FullTraining:
-    """At most one at a time. `changed` is called from a thread: with the run when it ends, else with None."""
+    """At most one at a time. Call `poll` about once a second while `is_active`."""
 
-    def __init__(self, folder: LabelFolder, changed: Changed, *, settings: tuple[str, ...] = ()) -> None:
-        self.folder, self.changed, self.settings = folder, changed, settings
+    def __init__(self, folder: LabelFolder, *, settings: tuple[str, ...] = ()) -> None:
+        self.folder, self.settings = folder, settings
         self._process: subprocess.Popen[bytes] | None = None
-        self._ending = False
+        self._stopped: subprocess.Popen[bytes] | None = None  # it still saves its state
+        self._closed = False
         self._lock = threading.Lock()
         self._kept = self._read()
+        self._steps = 0
+        with suppress(UserError, OSError):
+            self._steps = load_config(CONFIG, list(settings)).train.iterations
+
+    def _run(self, number: int) -> RunFolder:
+        return RunFolder(self.folder.path("training", f"run_{number:03d}"))
 
     @property
     def run(self) -> RunFolder:
-        return RunFolder(self.folder.path("training", f"run_{self._kept.number:03d}"))
+        return self._run(self._kept.number)
 
     @property
-    def network(self) -> tuple[Path, list[int]] | None:
-        """The run whose predictions are shown, and its classes."""
-        return (self.run.path, list(self._kept.classes)) if self._kept.used else None
+    def is_active(self) -> bool:
+        return self._kept.phase == "running"
+
+    @property
+    def _trained(self) -> TrainedRun:
+        return TrainedRun(str(self.run.path), self._kept.classes)
+
+    @property
+    def shown(self) -> TrainedRun | None:
+        """The run that the learner predicts with."""
+        if self._kept.shown is None:
+            return None
+        number, classes = self._kept.shown
+        return TrainedRun(str(self._run(number).path), classes)
+
+    @property
+    def unevaluated(self) -> TrainedRun | None:
+        """A run that ended and that the learner still has to evaluate."""
+        kept = self._kept
+        has_ended = kept.phase in ("finished", "stopped") and self.run.weights.is_file()
+        return self._trained if has_ended and not kept.evaluated else None
 
     def start(self) -> None:
+        """Start a run; resume it after `stop`, unless classes were added or deleted meanwhile."""
         with self._lock:
-            if self._kept.phase == "running":
+            kept = self._kept
+            if kept.phase == "running":
                 raise NotNowError("full training runs already; stop it first, or wait")
             classes = tuple(one.id for one in self.folder.state.classes())
-            data = self._copied_labels()
-            self._keep(_Kept("running", number=self._kept.number + 1, classes=classes))
-            self._begin(["train", "--config", CONFIG, "--data", str(data), "--out", str(self.run.path)])
+            if kept.phase == "stopped" and kept.classes == classes:
+                self._keep(replace(kept, phase="running", message="", evaluated=False))
+            else:
+                self._copy_labels()
+                numbers = [int(path.name[4:]) for path in self.run.path.parent.glob("run_[0-9]*")]
+                number = max(numbers, default=0) + 1  # also where training.json is lost
+                self._keep(_Kept("running", number=number, classes=classes, shown=kept.shown))
+        self.poll()
 
     def stop(self) -> None:
         with self._lock:
-            if self._process is None:
+            if self._kept.phase != "running":
                 raise NotNowError("no full training runs")
             self._keep(replace(self._kept, phase="stopped"))
-            self._process.terminate()  # it saves its state
+            self._stopped, self._process = self._process or self._stopped, None
+            if self._stopped is not None:
+                self._stopped.terminate()  # it saves its state
 
-    def go_on(self) -> None:
-        """After a restart: with what ran when the server ended."""
+    def poll(self) -> None:
+        """Start the process that should run, also after a restart of the server; take note of its end."""
         with self._lock:
-            if self._kept.phase == "running":
-                begun = self.run.state.is_file()
-                data = self.folder.path("training", "data")
-                words = ["--config", CONFIG, "--data", str(data), "--out", str(self.run.path)]
-                if not begun:
-                    shutil.rmtree(self.run.path, ignore_errors=True)
-                self._begin(["train", *(["--resume", str(self.run.path)] if begun else words)])
+            if self._closed or self._kept.phase != "running":
+                return
+            if self._process is None:
+                is_ending = self._stopped is not None and self._stopped.poll() is None
+                if not is_ending and not self.run.is_in_use():  # by the process of a server that was killed
+                    self._stopped, self._process = None, self._begin()
+            elif (code := self._process.poll()) is not None:
+                self._process = None
+                phase = "finished" if code == 0 else "failed"
+                self._keep(replace(self._kept, phase=phase, message=self._error_message(code)))
 
     def close(self) -> None:
-        """It is asked to end, and goes on at the next start."""
-        self._ending = True
-        process = self._process
+        """End the process. The next start of the server resumes it."""
+        with self._lock:
+            self._closed = True
+        process = self._process or self._stopped
         if process is not None:
             process.terminate()
             with suppress(subprocess.TimeoutExpired):
-                process.wait(30)
+                process.wait(_SECONDS_TO_END)
 
-    def judged(self, scores: dict[str, Any]) -> None:
-        """What the learner says of the run that just ended."""
-        if "error" in scores:
-            self._keep(replace(self._kept, phase="failed", message=scores["error"]))
-        else:
-            quick, full = scores["quick"], scores["full"]
-            better = quick is None or full is None or full > quick
-            self._keep(replace(self._kept, quick=quick, full=full, used=better))
-        self.changed(None)
+    def evaluated(self, result: Evaluated) -> None:
+        """Show the run if it is better, or if nothing was held back to compare by."""
+        with self._lock:
+            kept = self._kept
+            shown = None if result.error and result.run == self.shown else kept.shown
+            if result.run != self._trained:
+                self._keep(replace(kept, shown=shown))
+            elif result.error:
+                self._keep(replace(kept, phase="failed", message=result.error, evaluated=True, shown=shown))
+            else:
+                quick, full = result.quick, result.full
+                if quick is None or full is None or full > quick:
+                    shown = kept.number, kept.classes
+                self._keep(replace(kept, evaluated=True, quick=quick, full=full, shown=shown))
 
     def as_plain(self) -> dict[str, Any]:
-        kept, steps = self._kept, 0
-        with suppress(UserError, OSError):
-            steps = load_config(CONFIG, list(self.settings)).train.iterations
+        kept = self._kept
         held_back = None
         if kept.quick is not None and kept.full is not None:
             held_back = {"quick": kept.quick, "full": kept.full}
@@ -122,9 +162,9 @@ class FullTraining:
             "phase": kept.phase,
             "message": kept.message,
             "step": self._step(),
-            "steps": steps,
+            "steps": self._steps,
             "held_back": held_back,
-            "used": kept.used,
+            "used": kept.shown is not None and kept.shown[0] == kept.number,
         }
 
     def _step(self) -> int:
@@ -135,11 +175,16 @@ class FullTraining:
 
     # The process
 
-    def _begin(self, words: list[str]) -> None:
-        log = self.folder.path("training", "log.txt")
-        with log.open("ab") as output:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", str(_CHILD), *words, "--no-page", *self.settings],
+    def _begin(self) -> subprocess.Popen[bytes]:
+        if self.run.state.is_file():
+            words = ["--resume", str(self.run.path)]
+        else:
+            shutil.rmtree(self.run.path, ignore_errors=True)
+            data = self.folder.path("training", "data")
+            words = ["--config", CONFIG, "--data", str(data), "--out", str(self.run.path)]
+        with self._log.open("ab") as output:
+            return subprocess.Popen(
+                [sys.executable, "-P", str(_CHILD), "train", *words, "--no-page", *self.settings],
                 stdin=subprocess.PIPE,  # closed when we end, however that is: then it saves and ends too
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -147,46 +192,23 @@ class FullTraining:
                 start_new_session=True,
                 preexec_fn=lambda: os.nice(_NICENESS) and None,
             )
-        threading.Thread(target=self._watch, args=(self._process,), name="full training", daemon=True).start()
 
-    def _watch(self, process: subprocess.Popen[bytes]) -> None:
-        shown = -1
-        while True:
-            try:
-                code = process.wait(_SECONDS_BETWEEN_LOOKS)
-                break
-            except subprocess.TimeoutExpired:
-                step = self._step()
-                if step != shown:
-                    shown = step
-                    self.changed(None)
-        if self._ending:
-            return
-        with self._lock:
-            self._process = None
-            if self._kept.phase == "running":
-                self._keep(
-                    replace(
-                        self._kept,
-                        phase="finished" if code == 0 else "failed",
-                        message=self._last_words(code),
-                    )
-                )
-        ended = self._kept.phase in ("finished", "stopped") and self.run.weights.is_file()
-        self.changed((self.run.path, list(self._kept.classes)) if ended else None)
+    @property
+    def _log(self) -> Path:
+        return self.folder.path("training", "log.txt")
 
-    def _last_words(self, code: int) -> str:
+    def _error_message(self, code: int) -> str:
         if code == 0:
             return ""
         with suppress(OSError):
-            lines = self.folder.path("training", "log.txt").read_text(errors="replace").strip().splitlines()
+            lines = self._log.read_text(errors="replace").strip().splitlines()
             return lines[-1][:300] if lines else ""
         return f"it ended with exit code {code}"
 
     # Its data
 
-    def _copied_labels(self) -> Path:
-        """A folder dataset with the images of ours, and with today's labels but for the points held back."""
+    def _copy_labels(self) -> None:
+        """A folder dataset with the images and the current labels, without held-back points."""
         data = self.folder.path("training", "data")
         shutil.rmtree(data, ignore_errors=True)
         (data / "labels").mkdir(parents=True)
@@ -203,9 +225,9 @@ class FullTraining:
         if not labelled:
             raise NotNowError("nothing is labelled yet, so there is nothing to learn from")
         write_whole(data / "classes.json", self.folder.class_file())
-        write_whole(data / "train.txt", list_text(list(self.folder.images)))
+        readable = [key for key in self.folder.images if all(self.folder.size(key))]
+        write_whole(data / "train.txt", list_text(readable))
         write_whole(data / "val.txt", list_text(labelled))  # its score is not honest, and not used
-        return data
 
     @property
     def _file(self) -> Path:
@@ -219,6 +241,8 @@ class FullTraining:
     def _read(self) -> _Kept:
         try:
             content = json.loads(self._file.read_text(encoding="utf-8"))
-            return _Kept(**content | {"classes": tuple(content["classes"])})
-        except (OSError, ValueError, KeyError, TypeError):
+            shown = content["shown"]
+            shown = shown and (int(shown[0]), tuple(shown[1]))
+            return _Kept(**content | {"classes": tuple(content["classes"]), "shown": shown})
+        except (OSError, ValueError, KeyError, TypeError, IndexError):
             return _Kept()

@@ -37,6 +37,9 @@ _BEFORE = "labels.before"
 _BEGUN = "begin"
 
 
+Stamp = tuple[int, int]
+"""Time and size of an image file."""
+
 AcceptedMask = Callable[[str, int, float], Bytes]
 """Image, version of its prediction, least confidence -> class ids (H, W), IGNORE below that confidence."""
 
@@ -51,6 +54,7 @@ class Counted:
 
     pixels: Mapping[int, int]
     accepted: bool
+    problem: str = ""  # why labels are left out
 
 
 class LabelFolder:
@@ -64,9 +68,9 @@ class LabelFolder:
         self.journal = Journal(root / NAME)
         self.lock = threading.RLock()  # of actions and of what they amount to
         self._painting = threading.Lock()
-        self._sizes: dict[str, tuple[int, int]] = {}
+        self._sizes: dict[str, tuple[Stamp | None, tuple[int, int]]] = {}
         self._kept: OrderedDict[str, tuple[list[int], Painted]] = OrderedDict()
-        self._counted: dict[str, tuple[int, Counted]] = {}
+        self._counted: dict[str, tuple[object, Counted]] = {}
         try:
             self.state = LabelState.replay(self.journal.records)
             self.journal.records = []
@@ -78,8 +82,10 @@ class LabelFolder:
             raise
 
     def close(self) -> None:
-        self.write_labels()
-        self.journal.close()
+        try:
+            self.write_labels()
+        finally:
+            self.journal.close()
 
     def path(self, *names: str) -> Path:
         """Of a file of ours that can be made again."""
@@ -87,14 +93,23 @@ class LabelFolder:
 
     # Images
 
+    def stamp(self, key: str) -> Stamp | None:
+        """Another one after the image file was replaced; None while there is no file."""
+        try:
+            status = self.images[key].stat()
+        except OSError:
+            return None
+        return status.st_mtime_ns, status.st_size
+
     def size(self, key: str) -> tuple[int, int]:
         """(width, height) upright; (0, 0) of an image that cannot be read."""
-        if key not in self._sizes:
+        stamp = self.stamp(key)
+        if key not in self._sizes or self._sizes[key][0] != stamp:
             try:
-                self._sizes[key] = upright_size(self.images[key])
-            except FileError:
-                self._sizes[key] = (0, 0)
-        return self._sizes[key]
+                self._sizes[key] = stamp, upright_size(self.images[key])
+            except (FileError, OSError):
+                self._sizes[key] = stamp, (0, 0)
+        return self._sizes[key][1]
 
     # Actions
 
@@ -166,8 +181,9 @@ class LabelFolder:
         """Kept, and painted on as long as nothing is undone."""
         numbers = [record["number"] for record in records]
         known, result = self._kept.pop(key, ([], None))
-        if result is None or numbers[: len(known)] != known:  # something was undone, or done again
-            width, height = self.size(key)
+        width, height = self.size(key)
+        is_same_size = result is not None and result.ids.shape == (height, width)
+        if result is None or not is_same_size or numbers[: len(known)] != known:  # or undone, or redone
             known, result = [], Painted.blank(height, width)
         for record in records[len(known) :]:
             result.paint(record)
@@ -178,14 +194,31 @@ class LabelFolder:
 
     def counted(self, key: str) -> Counted:
         change = self.state.last_change(key)
+        if not change:
+            return Counted({}, accepted=False)
+        version = change, self.stamp(key)
         found = self._counted.get(key)
-        if found is None or found[0] != change:
-            labels = self.labels(key, self.labelled_box(key)) if change else Painted.blank(0, 0)
+        if found is None or found[0] != version:
+            labels = self.labels(key, self.labelled_box(key))
             counts = np.bincount(labels.ids.ravel(), minlength=256)
             pixels = {one: int(counts[one]) for one in np.flatnonzero(counts[:IGNORE]).tolist()}
-            found = change, Counted(pixels, bool((labels.origins == ACCEPTED).any()))
+            accepted = bool((labels.origins == ACCEPTED).any())
+            found = version, Counted(pixels, accepted, self._problem(key))
             self._counted[key] = found
         return found[1]
+
+    def _problem(self, key: str) -> str:
+        if self.size(key) == (0, 0):
+            return f"{self.images[key]} cannot be read; restore it to bring back its labels"
+        with self.lock:
+            records = self.state.active(key)
+        with self._painting:
+            misfits = self._painted(key, records).num_misfits
+        if not misfits:
+            return ""
+        return (
+            f"{self.images[key]}: the image has another size now; accepted and imported labels do not fit it"
+        )
 
     def labelled(self) -> list[str]:
         """Keys whose journal has labels, perhaps undone ones."""
@@ -197,22 +230,30 @@ class LabelFolder:
     def write_labels(self) -> list[str]:
         """Brings `labels/` and `classes.json` to what the journal says; the keys that were written."""
         with self.lock:
-            classes = self.state.classes()
-            stale = [key for key in self.labelled() if self._written.get(key) != self.state.last_change(key)]
+            classes, labelled = self.state.classes(), self.labelled()
             text = self.class_file()
-        if not classes and not stale:
-            return []
         path = self.root / "classes.json"
         if classes and (not path.exists() or path.read_text(encoding="utf-8") != text):
             write_whole(path, text)
-        for key in stale:
-            self._write_labels_of(key)
-        if stale:
+        written, failure = [], None
+        for key in labelled:
+            version = [self.state.last_change(key), *self.size(key)]
+            if self._written.get(key) == version or 0 in version[1:]:  # of an image to be restored
+                continue
+            try:
+                self._write_labels_of(key)
+            except OSError as error:
+                failure = failure or error
+            else:
+                self._written[key] = version
+                written.append(key)
+        if written:
             write_whole(self.path("written.json"), json.dumps(self._written))
-        return stale
+        if failure is not None:
+            raise failure
+        return written
 
     def _write_labels_of(self, key: str) -> None:
-        change = self.state.last_change(key)
         indices = self.class_indices(key)
         path = self.root / "labels" / f"{key}.png"
         if (indices != IGNORE).any():
@@ -220,7 +261,6 @@ class LabelFolder:
             write_whole(path, png_of(indices))
         else:
             path.unlink(missing_ok=True)
-        self._written[key] = change
 
     def class_indices(self, key: str) -> Bytes:
         """(H, W) as label files hold them: the place of a class among those that are there, else IGNORE."""
@@ -257,12 +297,16 @@ class LabelFolder:
         }
         return json.dumps(content | {"partial": True}, indent=1, ensure_ascii=False) + "\n"
 
-    def _read_written(self) -> dict[str, int]:
-        """Key -> the change that its label file has; files may have gone since."""
+    def class_ids(self) -> frozenset[int]:
+        with self.lock:
+            return frozenset(one.id for one in self.state.classes())
+
+    def _read_written(self) -> dict[str, list[int]]:
+        """Key -> last change, width and height of its label file; files may have gone since."""
         with suppress(OSError, ValueError):
             content = json.loads(self.path("written.json").read_text(encoding="utf-8"))
             if isinstance(content, dict):
-                return {key: n for key, n in content.items() if isinstance(n, int)}
+                return content
         return {}
 
     # What was there before

@@ -1,25 +1,20 @@
-"""What the learner does next, in a process of its own: learn from new clicks, predict, compute features.
+"""The learner: takes labels, and sends predictions, shares of classes and spots where a click helps.
 
-It hears messages, does the most urgent piece of work, and tells what came of it; no piece takes long.
+Messages only queue jobs (job_queue.py). No piece of a job takes long, so a click never waits for one.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.torch import load_file
-from safetensors.torch import save as to_safetensors
 from torch import Tensor
 
 from recoseg.data.image_files import read_image
@@ -28,315 +23,332 @@ from recoseg.errors import UserError
 from recoseg.files import write_whole
 from recoseg.label.cell_pool import CellPool
 from recoseg.label.features import CellMaps, FrozenFeatures, lowered
+from recoseg.label.job_queue import JobQueue, Urgency
 from recoseg.label.map_prediction import MapPrediction
+from recoseg.label.marks import MOST_IDS
+from recoseg.label.messages import (
+    Click,
+    Evaluate,
+    Evaluated,
+    FromLearner,
+    Places,
+    Predict,
+    Predicted,
+    Status,
+    Survey,
+    ToLearner,
+    TrainedRun,
+    Update,
+)
 from recoseg.label.next_clicks import Opinion, Seen, next_spots
 from recoseg.label.quick import LabelledCells, QuickLearner, joined
 from recoseg.runs.run import Run
 from recoseg.seeds import permutation
 
-Message = tuple[str, dict[str, Any]]
-
 _FIRST_STEPS, _STEPS, _CALM_STEPS = 80, 40, 400
-"""At the first prediction, after a click, and in all while nobody clicks."""
+"""Before the first prediction, after a click, and in total while no clicks come."""
 
-_STEPS_AT_ONCE = 10
-"""Then messages are heard: a click waits for no more than these."""
-
+_STEPS_AT_ONCE, _STEPS_TO_REFINE = 10, 50
 _IMAGES_AT_FIRST = 4
 _MOST_IN_ADVANCE = 1_000
 _MOST_CELLS_PER_IMAGE = 3_000
 _SPOTS = 60
 _LATEST = 50
 _MOST_PAIRS = 200
-_SECONDS_BETWEEN_SAVES = 5.0
-
-
-@dataclass(frozen=True)
-class Places:
-    """Labelled places of an image: x and y in (0, 1), class ids, and which are held back."""
-
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
-    classes: NDArray[np.int64]
-    held_back: NDArray[np.bool_]
 
 
 class Learner:
-    """`hear` a message, then `work` until it returns False."""
+    """`receive` messages, and `work` while there are jobs."""
 
     def __init__(
         self,
         images: Mapping[str, Path],
         features: FrozenFeatures,
         folder: Path,
-        tell: Callable[[str, dict[str, Any]], None],
+        send: Callable[[FromLearner], None],
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.images, self.features, self.folder, self.tell = images, features, folder, tell
+        self.images, self.features, self.folder, self.send = images, features, folder, send
+        self.jobs = JobQueue()
         self.quick = QuickLearner(features.num_channels)
         self.pool = CellPool()
-        self.version = 0
-        self.agreed: list[bool] = []
-        self.full: tuple[torch.nn.Module, list[int]] | None = None
+        self.version = int(1000 * time.time())  # above those of all earlier processes
+        self.run: TrainedRun | None = None
+        self.agreed = self._read_agreed()
+        self._clock = clock
+        self._network: torch.nn.Module | None = None  # of the run
+        self._valid_from = self.version
+        self._classes = frozenset(range(MOST_IDS))
         self._places: dict[str, Places] = {}
         self._cells: dict[str, LabelledCells] = {}
-        self._skips: dict[str, list[tuple[float, float]]] = {}
-        self._due = 0  # steps to do before the next prediction
+        self._skips: dict[str, Sequence[tuple[float, float]]] = {}
+        self._views: tuple[str, ...] = ()  # images that pages show
         self._calm = 0  # steps since the last click
-        self._begun = 0.0  # when these began
-        self._unasked = False  # whether the pool is to be looked at again
-        self._viewed: OrderedDict[str, int] = OrderedDict()  # key -> version of the prediction that was told
-        self._wanted: list[str] = []  # whose predictions somebody waits for
-        self._unreadable: set[str] = set()
+        self._seconds: float | None = None  # that the latest update took
         keys = list(images)
         order = permutation(len(keys), 0, "images in advance")[:_MOST_IN_ADVANCE]
-        self._waiting = [keys[place] for place in reversed(order)]
+        self._waiting = [keys[place] for place in reversed(order)]  # for the pool; the next one last
         self._in_advance = len(order)
-        self._seconds: float | None = None
-        self._saved = 0.0
-        self._load()
-        self.version = max(self.version, int(4 * time.time()))  # never a number again, whatever was lost
+        self.jobs.put("first images", Urgency.FIRST, self._add_images(_IMAGES_AT_FIRST))
+        self.jobs.put("images", Urgency.BACKGROUND, self._add_images(len(keys)))
 
-    # Messages
+    def receive(self, message: ToLearner) -> None:
+        match message:
+            case Update():
+                self._update(message)
+            case Predict(request, image):
+                self.jobs.put(message, Urgency.ANSWER, self._predict_image(image, request))
+            case Evaluate(run):
+                self.jobs.put("evaluation", Urgency.EVALUATE, self._evaluate(run))
+            case None:
+                self._save_agreed()
 
-    def hear(self, kind: str, data: dict[str, Any]) -> None:
-        if kind == "clicks":
-            self._compare(data["clicks"])
-        elif kind == "labels":
-            self._take_labels(data["image"], data["places"])
-        elif kind == "skips":
-            self._skips[data["image"]] = data["places"]
-        elif kind == "view":
-            self._viewed[data["image"]] = -1
-            self._viewed.move_to_end(data["image"])
-            while len(self._viewed) > 8:
-                self._viewed.popitem(last=False)
-        elif kind == "predict":
-            self._wanted.append(data["image"])
-        elif kind == "full":
-            self._take_full(data["run"], data["classes"], judge=data["judge"])
+    def _update(self, update: Update) -> None:
+        if update.clicks:
+            self.jobs.put(object(), Urgency.FIRST, self._compare(update.clicks))
+        if update.run != self.run:
+            self.run = update.run
+            self.jobs.put("run", Urgency.FIRST, self._load_run())
+        if update.classes != self._classes:
+            self._classes = update.classes
+            if self._network is not None:
+                self._change_model()
+        self._views = update.views
+        for image in update.opened:
+            self._show(image)
+        if update.skips:
+            self._skips |= update.skips
+            self.jobs.put("survey", Urgency.SURVEY, self._survey())
+        if update.labels:
+            self._places |= update.labels
+            for key in update.labels:
+                self._cells.pop(key, None)
+                if key in self._waiting:
+                    self._waiting.remove(key)
+                    self._waiting.append(key)
+            self._calm = 0
+            self._learn_soon(_STEPS if self.quick.is_ready else _FIRST_STEPS)
 
-    def _take_labels(self, key: str, places: Places) -> None:
-        self._places[key] = places
-        self._cells.pop(key, None)
-        if key not in self.pool.keys and key not in self._unreadable:
-            self._waiting = [other for other in self._waiting if other != key] + [key]  # the next
-        self._due, self._calm = _STEPS if self.quick.is_ready else _FIRST_STEPS, 0
-        self._begun = time.perf_counter()
+    def work(self) -> None:
+        """Do a piece of the most urgent job."""
+        self.jobs.work()
+        if not self.jobs:
+            self._save_agreed()
+            self.send_status()
 
-    def _compare(self, clicks: Sequence[tuple[str, float, float, int]]) -> None:
-        """What was predicted at clicks, before anything is learned from them."""
-        if not self.quick.is_ready:
-            return
-        for key, x, y, answer in clicks:
-            maps = self._maps(key)
-            if maps is not None:
-                prediction = self._predicted(key, maps)
-                guess = prediction.at(np.array([x]), np.array([y]))[0]
-                self.agreed.append(int(guess[0, 0]) == answer)
+    # Features
 
-    # Work
-
-    def work(self) -> bool:
-        if self._waiting and len(self.pool.keys) < min(_IMAGES_AT_FIRST, self._in_advance):
-            self._add_image()
-        elif self._due > 0:
-            self._learn()
-        elif any(version != self.version for version in self._viewed.values()) and self._can_predict:
-            key = next(k for k, v in reversed(self._viewed.items()) if v != self.version)
-            self._viewed[key] = self.version
-            self._tell_prediction(key)
-        elif self._wanted:
-            self._tell_prediction(self._wanted.pop(0))
-        elif self._unasked:
-            self._ask()
-        elif self.quick.is_ready and self._calm < _CALM_STEPS and self._cells:
-            if self._waiting and not self.pool.is_full:
-                self._add_image()  # in turns: features grow however often somebody clicks
-            self._due = 5 * _STEPS_AT_ONCE
-            self._begun = time.perf_counter()
-        elif self._waiting and not self.pool.is_full:
-            self._add_image()
-        else:
-            return False
-        return True
-
-    @property
-    def _can_predict(self) -> bool:
-        return self.full is not None or self.quick.is_ready
-
-    def _add_image(self) -> None:
-        key = self._waiting.pop()
-        maps = self._maps(key)
-        if maps is not None:
-            self.pool.add(key, maps)
-        if len(self._waiting) % 10 == 0 or self.pool.is_full:
-            self._unasked = True
+    def _add_images(self, count: int) -> Iterator[None]:
+        """Until the pool has that many."""
+        while self._waiting and len(self.pool.keys) < count and not self.pool.is_full:
+            key = self._waiting.pop()
+            if (maps := self._maps(key)) is not None:
+                self.pool.add(key, maps)
+            if len(self._waiting) % 10 == 0 or self.pool.is_full:
+                self.jobs.put("survey", Urgency.SURVEY, self._survey())
+            yield
 
     def _maps(self, key: str) -> CellMaps | None:
-        """None of an image that cannot be read."""
-        if key in self._unreadable:
-            return None
-        try:
+        """None for an image that cannot be read."""
+        with suppress(FileError, OSError):
             return self.features.maps(self.images[key])
-        except (FileError, OSError):
-            self._unreadable.add(key)
-            return None
+        return None
 
-    def _learn(self) -> None:
-        """A few of the steps that are due; after the last there is something new to predict."""
+    # Learning
+
+    def _learn_soon(self, steps: int) -> None:
+        self.jobs.put("learning", Urgency.LEARN, self._learn(steps))
+
+    def _learn(self, steps: int) -> Iterator[None]:
+        begun, was_ready = self._clock(), self.quick.is_ready
+        for key in self._places.keys() - self._cells.keys():
+            if (maps := self._maps(key)) is not None:
+                self._cells[key] = _cells_of(maps, self._places[key])
+            yield
         labelled = self._labelled()
         if self.quick.step == 0 and self.pool.keys:
             self.quick.standardise(*self.pool.spread)
-        steps = min(self._due, _STEPS_AT_ONCE) if self.pool.keys else 0
-        if steps:
-            self.quick.learn(labelled, self.pool.features, steps=steps)
-        if not self.quick.is_ready:  # fewer than two classes: nothing to learn yet
-            self._due = steps
-        self._due -= steps
-        self._calm += steps
-        if self._due <= 0:
-            self.version += self.quick.is_ready
-            self._unasked = True
-            self._seconds = time.perf_counter() - self._begun
+        for _ in range(0, steps if self.pool.keys else 0, _STEPS_AT_ONCE):
+            self.quick.learn(labelled, self.pool.features, steps=_STEPS_AT_ONCE)
+            if not self.quick.is_ready:  # fewer than two classes
+                break
+            self._calm += _STEPS_AT_ONCE
+            yield
+        self._seconds = self._clock() - begun
+        self.jobs.put("survey", Urgency.SURVEY, self._survey())
+        if was_ready and not self.quick.is_ready:
+            self._change_model()
+        elif self.quick.is_ready and not self._outputs:
+            self._new_version()
+        if self.quick.is_ready and self._calm < _CALM_STEPS:
+            self.jobs.put("refinement", Urgency.BACKGROUND, self._refine())
 
-    def _ask(self) -> None:
-        """What the pool's cells are taken for: the shares of classes, and where to click next."""
-        self._unasked = False
-        opinion, labelled = None, self._labelled()
+    def _refine(self) -> Iterator[None]:
+        self._learn_soon(_STEPS_TO_REFINE)
+        yield
+
+    def _labelled(self) -> LabelledCells:
+        return joined(list(self._cells.values()), self.features.num_channels)
+
+    def _compare(self, clicks: Sequence[Click]) -> Iterator[None]:
+        """Compare predictions with clicks, before learning from these."""
+        for click in clicks:
+            prediction = self._prediction(click.image) if self.quick.is_ready else None
+            if prediction is not None:
+                guess = prediction.at(np.array([click.x]), np.array([click.y]))[0]
+                self.agreed.append(int(guess[0, 0]) == click.class_id)
+            yield
+
+    def _survey(self) -> Iterator[None]:
+        """Shares of classes in the pool, and where to click next."""
+        opinion, shares, labelled = None, dict[int, float](), self._labelled()
         if self.quick.is_ready:
             probabilities = self.quick.probabilities(self.pool.features)
             opinion = Opinion(probabilities, self.quick.known, self.quick.relations(labelled))
-            self._tell_shares(opinion)
-        self._tell_spots(opinion, labelled)
-        self.tell_status()
-        if time.monotonic() - self._saved > _SECONDS_BETWEEN_SAVES or self._calm >= _CALM_STEPS:
-            self.save()
-
-    def _labelled(self) -> LabelledCells:
-        for key in self._places.keys() - self._cells.keys():
-            places, maps = self._places[key], self._maps(key)
-            if maps is not None:
-                self._cells[key] = _cells_of(maps, places)
-        return joined(list(self._cells.values()), self.features.num_channels)
-
-    def _tell_shares(self, opinion: Opinion) -> None:
-        counts = opinion.probabilities.argmax(1).bincount(minlength=len(opinion.classes)).double()
-        shares = (counts / counts.sum()).tolist()
-        self.tell("shares", {"shares": dict(zip(opinion.classes, shares, strict=True))})
-
-    def _tell_spots(self, opinion: Opinion | None, labelled: LabelledCells) -> None:
+            counts = probabilities.argmax(1).bincount(minlength=len(opinion.classes)).double()
+            shares = dict(zip(opinion.classes, (counts / counts.sum()).tolist(), strict=True))
         places = {key: list(skips) for key, skips in self._skips.items()}
         for key, found in self._places.items():
             places.setdefault(key, []).extend(zip(found.x.tolist(), found.y.tolist(), strict=True))
-        counts = labelled.classes.long().bincount().tolist()
-        seen = Seen(places, labelled.features, dict(enumerate(counts)))
-        self.tell("spots", {"spots": next_spots(self.pool, seen, opinion, count=_SPOTS)})
+        points = labelled.classes.long().bincount().tolist()
+        seen = Seen(places, labelled.features, dict(enumerate(points)))
+        self.send(Survey(shares, next_spots(self.pool, seen, opinion, count=_SPOTS)))
+        self.send_status()
+        yield
 
     # Predictions
 
-    def _tell_prediction(self, key: str) -> None:
-        maps = self._maps(key) if self._can_predict else None
-        prediction = None if maps is None else self._predicted(key, maps)
-        self.tell("prediction", {"image": key, "prediction": prediction})
+    def _change_model(self) -> None:
+        """Earlier predictions are no longer valid."""
+        self._new_version()
+        self._valid_from = self.version
+        self.send_status()
 
-    def _predicted(self, key: str, maps: CellMaps) -> MapPrediction:
-        if self.full is not None:
-            network, classes = self.full
-            probabilities, source = _of_network(network, self.images[key]), "full"
+    def _new_version(self) -> None:
+        self.version += 1
+        for image in self._views:
+            self._show(image)
+
+    def _show(self, image: str) -> None:
+        self.jobs.put(("show", image), Urgency.SHOW, self._predict_image(image))
+
+    def _predict_image(self, image: str, request: int | None = None) -> Iterator[None]:
+        """For a request, or for the pages that show it."""
+        if request is not None or (image in self._views and self._can_predict):
+            self.send(Predicted(image, self._prediction(image), request))
+        yield
+
+    @property
+    def _outputs(self) -> dict[int, int]:
+        """Output of the run's network -> class that is still there; none if there are fewer than two."""
+        classes = self.run.classes if self.run is not None and self._network is not None else ()
+        outputs = {number: one for number, one in enumerate(classes) if one in self._classes}
+        return outputs if len(outputs) > 1 else {}
+
+    @property
+    def _can_predict(self) -> bool:
+        return bool(self._outputs) or self.quick.is_ready
+
+    def _prediction(self, key: str) -> MapPrediction | None:
+        maps = self._maps(key) if self._can_predict else None
+        if maps is None:
+            return None
+        outputs = self._outputs
+        if self._network is not None and outputs:
+            probabilities = _network_probabilities(self._network, self.images[key])[list(outputs)]
+            probabilities = probabilities / probabilities.sum(0)
+            ids, source = list(outputs.values()), "full"
         else:
             of_cells = self.quick.probabilities(maps.of_all())  # (h * w, K)
             probabilities, source = of_cells.t().reshape(-1, *maps.shape), "quick"
-            classes = list(self.quick.known)
-        ids = np.array(classes, dtype=np.uint8)
-        return MapPrediction(probabilities.half().numpy(), ids, self.version, source)
+            ids = list(self.quick.known)
+        return MapPrediction(probabilities.half().numpy(), np.array(ids, np.uint8), self.version, source)
 
     # Full training
 
-    def _take_full(self, run: str | None, classes: list[int], *, judge: bool) -> None:
-        """Its network in place of the quick learner; with `judge`, if it is better on points held back."""
-        self.full = None
-        if run is not None:
+    def _load_run(self) -> Iterator[None]:
+        """Predict with its network instead of the quick learner."""
+        self._network = None
+        if self.run is not None:
             try:
-                network = Run.open(Path(run)).network.inference()
+                self._network = _network_of(self.run)
             except UserError as error:
-                self.tell("judged", {"error": str(error)})
-                return
-            if not judge or self._is_better(network, classes):
-                self.full = network, classes
-        self.version += 1
-        self.tell_status()
+                self.send(Evaluated(self.run, error=str(error)))
+        self._change_model()
+        yield
 
-    def _is_better(self, network: torch.nn.Module, classes: list[int]) -> bool:
-        """Both learned without the points held back: the quick learner is trained anew for that."""
+    def _evaluate(self, run: TrainedRun) -> Iterator[None]:
+        """Compare a run with a new quick learner on held-back points, which neither has learned from."""
+        try:
+            network = _network_of(run)
+        except UserError as error:
+            self.send(Evaluated(run, error=str(error)))
+            return
         learned, held = [], []
         hits, count = 0, 0
-        for key, places in self._places.items():
-            maps = self._maps(key)
-            if maps is None:
+        for key, places in list(self._places.items()):
+            if (maps := self._maps(key)) is None:
                 continue
             learned.append(_cells_of(maps, _only(places, ~places.held_back)))
             kept = _only(places, places.held_back)
             if len(kept.x):
                 held.append(_cells_of(maps, kept, unique=False))
-                said = np.array(classes)[_likeliest_at(_of_network(network, self.images[key]), kept)]
-                hits, count = hits + int((said == kept.classes).sum()), count + len(said)
-        quick = self._trained_without(joined(learned, self.features.num_channels))
+                outputs = _likeliest_at(_network_probabilities(network, self.images[key]), kept)
+                guesses = np.array(run.classes)[outputs]
+                hits, count = hits + int((guesses == kept.classes).sum()), count + len(guesses)
+            yield
+        num_channels = self.features.num_channels
+        quick, labelled = QuickLearner(num_channels, seed=1), joined(learned, num_channels)
+        if self.pool.keys:
+            quick.standardise(*self.pool.spread)
+            for _ in range(0, _FIRST_STEPS + _CALM_STEPS, _STEPS_AT_ONCE):
+                quick.learn(labelled, self.pool.features, steps=_STEPS_AT_ONCE)
+                yield
         if not count or not quick.is_ready:
-            self.tell("judged", {"quick": None, "full": None})
-            return True  # nothing to compare by: the longer training it is
-        asked = joined(held, self.features.num_channels)
-        right = torch.tensor(quick.known)[quick.probabilities(asked.features).argmax(1)] == asked.classes
-        scores = float(right.double().mean()), hits / count
-        self.tell("judged", {"quick": scores[0], "full": scores[1]})
-        return scores[1] > scores[0]
+            self.send(Evaluated(run))
+            return
+        requested = joined(held, num_channels)
+        guessed = torch.tensor(quick.known)[quick.probabilities(requested.features).argmax(1)]
+        right = guessed == requested.classes
+        self.send(Evaluated(run, quick=float(right.double().mean()), full=hits / count))
 
-    def _trained_without(self, labelled: LabelledCells) -> QuickLearner:
-        quick = QuickLearner(self.features.num_channels, seed=1)
-        quick.standardise(*self.pool.spread)
-        quick.learn(labelled, self.pool.features, steps=_FIRST_STEPS + _CALM_STEPS)
-        return quick
+    # Status
 
-    # What is told, and kept
-
-    def tell_status(self) -> None:
-        if self.quick.is_ready or self.full is not None:
-            phase = "learning" if self._due or self._calm < _CALM_STEPS else "ready"
+    def send_status(self) -> None:
+        if self._can_predict:
+            is_learning = "learning" in self.jobs or "refinement" in self.jobs
+            phase = "learning" if is_learning else "ready"
         else:
-            phase = "features" if not self.pool.keys else "waiting"
-        source = "full" if self.full is not None else "quick" if self.quick.is_ready else None
+            phase = "features" if "first images" in self.jobs else "waiting"
         done = self._in_advance if self.pool.is_full else self._in_advance - len(self._waiting)
-        self.tell(
-            "status",
-            {
-                "phase": phase,
-                "message": "",
-                "features": {"done": min(done, self._in_advance), "total": self._in_advance},
-                "version": self.version,
-                "source": source,
-                "seconds": self._seconds,
-                "agreement": agreement(self.agreed),
-            },
-        )
+        status = {
+            "phase": phase,
+            "message": "",
+            "features": {"done": min(done, self._in_advance), "total": self._in_advance},
+            "version": self.version,
+            "source": "full" if self._outputs else "quick" if self.quick.is_ready else None,
+            "seconds": self._seconds,
+            "agreement": agreement(self.agreed),
+        }
+        self.send(Status(status, self._valid_from))
 
     @property
-    def _file(self) -> Path:
-        return self.folder / f"quick.{self.features.name}.safetensors"
+    def _agreed_file(self) -> Path:
+        return self.folder / "agreed.json"
 
-    def save(self) -> None:
-        self._saved = time.monotonic()
-        with suppress(OSError):  # a full disk: everything here can be learned again
-            write_whole(self._file, to_safetensors(self.quick.weights()))
-            about = {"version": self.version, "agreed": self.agreed}
-            write_whole(self.folder / "quick.json", json.dumps(about))
+    def _save_agreed(self) -> None:
+        with suppress(OSError):  # a full disk
+            write_whole(self._agreed_file, json.dumps(self.agreed))
 
-    def _load(self) -> None:
-        """Goes on from what is kept; anew if that is not there, not whole, or of another kind."""
-        try:
-            about = json.loads((self.folder / "quick.json").read_text(encoding="utf-8"))
-            self.quick.load(load_file(self._file))
-            self.version, self.agreed = int(about["version"]), [bool(one) for one in about["agreed"]]
-        except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError):
-            self.quick = QuickLearner(self.features.num_channels)
+    def _read_agreed(self) -> list[bool]:
+        with suppress(OSError, ValueError, TypeError):
+            return [bool(one) for one in json.loads(self._agreed_file.read_text(encoding="utf-8"))]
+        return []
+
+
+def _network_of(run: TrainedRun) -> torch.nn.Module:
+    return Run.open(Path(run.path)).network.inference()
 
 
 def agreement(agreed: Sequence[bool]) -> dict[str, Any]:
@@ -378,7 +390,7 @@ def _likeliest_at(probabilities: Tensor, places: Places) -> NDArray[np.int64]:
 
 
 @torch.inference_mode()
-def _of_network(network: torch.nn.Module, path: Path) -> Tensor:
+def _network_probabilities(network: torch.nn.Module, path: Path) -> Tensor:
     """(K, h, w) probabilities at the network's own resolution."""
     probabilities: Tensor = network(lowered(read_image(path))[None]).logits[0].softmax(0)
     return probabilities

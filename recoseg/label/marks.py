@@ -34,6 +34,7 @@ class Painted:
     ids: Bytes  # (H, W) class ids, VOID, IGNORE where there is none
     kinds: Bytes  # (H, W) where a label came from; the highest bit for those held back
     reach: Box | None = None  # left, top, right, bottom of all that was ever painted
+    num_misfits: int = 0  # masks of another size, which are left out: the image was replaced
 
     @classmethod
     def blank(cls, height: int, width: int) -> Painted:
@@ -52,6 +53,9 @@ class Painted:
             self._paint_mark(record)
         else:
             mask = unpacked(record["mask"])
+            if mask.shape != self.ids.shape:
+                self.num_misfits += 1
+                return
             self._reached(0, 0, mask.shape[1], mask.shape[0])
             here = (mask != IGNORE) & (self.ids == IGNORE)
             self.ids[here] = mask[here]

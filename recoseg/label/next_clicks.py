@@ -20,10 +20,8 @@ from torch import Tensor
 
 from recoseg.evaluate.class_relations import Relations
 from recoseg.label.cell_pool import CellPool
+from recoseg.label.messages import RADIUS, Spot
 from recoseg.seeds import numpy_generator
-
-RADIUS = 8 / 128
-"""Of an image's side, within which nobody is asked again: eight cells of a map of 128."""
 
 _CANDIDATES, _OTHERS, _LABELLED = 1_000, 2_000, 2_000
 """Cells that are looked at: that may be asked for, that they may tell of, and that are known."""
@@ -33,19 +31,6 @@ _SURE = 0.2
 
 Values = NDArray[np.float64]
 PlacesByImage = Mapping[str, Sequence[tuple[float, float]]]
-
-
-@dataclass(frozen=True)
-class Spot:
-    """A place in (0, 1) of an image, and what the learner thinks of it."""
-
-    image: str
-    x: float
-    y: float
-    guess: int | None = None  # class id
-    second: int | None = None
-    confidence: float | None = None
-    cell: int = 0  # of the pool
 
 
 @dataclass(frozen=True)

@@ -158,23 +158,6 @@ class QuickLearner:
         sums.add(embeddings.t()[None, :, None], indices[None, None])
         return sums.relations()
 
-    # Resuming
-
-    def weights(self) -> dict[str, Tensor]:
-        """All that goes on after a restart; the optimiser's averages begin anew."""
-        student = {f"student.{name}": value for name, value in self.student.state_dict().items()}
-        teacher = {f"teacher.{name}": value for name, value in self._judge.state_dict().items()}
-        return student | teacher | {"step": torch.tensor(self.step), "known": torch.tensor(self.known)}
-
-    def load(self, weights: dict[str, Tensor]) -> None:
-        """A KeyError or RuntimeError if these are another learner's."""
-        for name, network in (("student.", self.student), ("teacher.", self._judge)):
-            network.load_state_dict(
-                {k.removeprefix(name): v for k, v in weights.items() if k.startswith(name)}
-            )
-        self.step = int(weights["step"])
-        self.known = tuple(weights["known"].tolist())
-
 
 def joined(parts: Sequence[LabelledCells], num_channels: int) -> LabelledCells:
     if not parts:

@@ -165,12 +165,12 @@ def _add_state(app: APIRouter, labelling: Labelling, server_id: str) -> None:
     def image(key: str, client: str | None = None) -> Response:
         _path(labelling, key)
         if client is not None:
-            labelling.view(key)
+            labelling.view(key, client)
         return JSONResponse(labelling.image(key), headers=_NEVER)
 
     @app.get("/api/next")
     def next_spots(client: str = "", count: int = Query(1, ge=1, le=20)) -> Response:
-        return JSONResponse({"spots": labelling.next_spots(client, count)}, headers=_NEVER)
+        return JSONResponse({"spots": labelling.spots.next(client, count)}, headers=_NEVER)
 
     @app.get("/api/history")
     def history(before: int | None = None, count: int = Query(100, ge=1, le=1000)) -> Response:
@@ -215,7 +215,6 @@ def _add_tiles(app: APIRouter, labelling: Labelling) -> None:
         _path(labelling, key)
         found = labelling.predictions.get(key)
         if found is None:
-            labelling.view(key)
             raise UnknownError(f"there is no prediction of {key!r} yet")
         content = found.tile(folder.size(key), level, x, y)
         headers = _FOR_EVER if v == found.version else _NEVER
@@ -229,7 +228,8 @@ def _add_actions(app: APIRouter, labelling: Labelling) -> None:
     journal = ThreadPoolExecutor(
         1, thread_name_prefix="journal"
     )  # of its own: tiles never keep an action waiting
-    others = ThreadPoolExecutor(1, thread_name_prefix="export")
+    exports = ThreadPoolExecutor(1, thread_name_prefix="export")
+    trainings = ThreadPoolExecutor(1, thread_name_prefix="training")
 
     @app.post("/api/actions")
     async def actions(request: Request) -> Response:
@@ -249,18 +249,16 @@ def _add_actions(app: APIRouter, labelling: Labelling) -> None:
         what = (await _object(request)).get("do")
         if what not in ("start", "stop"):
             raise UserError("do: needs start or stop")
-        call = labelling.training.start if what == "start" else labelling.training.stop
-        await asyncio.get_running_loop().run_in_executor(others, call)
-        plain = labelling.training.as_plain()
-        labelling.tell("training", plain)
-        return JSONResponse(plain, headers=_NEVER)
+        call = labelling.start_training if what == "start" else labelling.stop_training
+        await asyncio.get_running_loop().run_in_executor(trainings, call)
+        return JSONResponse(labelling.training.as_plain(), headers=_NEVER)
 
     @app.post("/api/export")
     async def export(request: Request) -> Response:
         content = await _object(request)
         loop = asyncio.get_running_loop()
         answer = await loop.run_in_executor(
-            others, write_masks, labelling, content.get("what"), content.get("of", "labels")
+            exports, write_masks, labelling, content.get("what"), content.get("of", "labels")
         )
         return JSONResponse(answer, headers=_NEVER)
 
@@ -311,6 +309,8 @@ async def _stream(labelling: Labelling, since: int | None) -> AsyncIterator[str]
             for number in range(max(0, since) + 1, version + 1):
                 yield _as_text("action", public(state.record(number), state))
         yield _as_text("learner", labelling.state()["learner"])
+        for message in list(labelling.troubles.values()):
+            yield _as_text("trouble", {"message": message})
         while True:
             try:
                 kind, data = await asyncio.wait_for(queue.get(), _SECONDS_OF_SILENCE)

@@ -16,7 +16,8 @@ from recoseg.errors import UserError
 from recoseg.evaluate.scores import Scores
 from recoseg.label.cell_pool import MOST_CELLS, CellPool, spread_cells
 from recoseg.label.features import FrozenFeatures
-from recoseg.label.next_clicks import RADIUS, Opinion, Seen, doubt, next_spots
+from recoseg.label.messages import RADIUS
+from recoseg.label.next_clicks import Opinion, Seen, doubt, next_spots
 from recoseg.label.quick import LabelledCells, QuickLearner
 from recoseg.seeds import numpy_generator, permutation
 from recoseg.types import IGNORE

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from recoseg.label.map_prediction import MapPrediction
-from recoseg.label.next_clicks import Spot
+from recoseg.label.messages import Predicted, Spot, Status, Survey
 
 pytestmark = pytest.mark.browser
 
@@ -128,8 +128,8 @@ def predict(server, *, version: int = 1) -> None:
     probabilities = np.empty((2, 1, 2), np.float16)
     probabilities[:, 0, 0], probabilities[:, 0, 1] = (1, 0), (0.4, 0.6)
     found = MapPrediction(probabilities, np.array([0, 1], np.uint8), version, "quick")
-    server.labelling._hear("prediction", {"image": "0", "prediction": found})
-    server.labelling._hear("shares", {"shares": {0: 0.5, 1: 0.5}})
+    server.labelling.receive(Predicted("0", found))
+    server.labelling.receive(Survey({0: 0.5, 1: 0.5}, []))
 
 
 def test_predictions_are_seen_as_classes_confidence_outlines_or_one_class_alone(label_page) -> None:
@@ -168,7 +168,7 @@ def test_a_prediction_is_accepted_by_choice(label_page) -> None:
 def test_one_key_answers_and_the_next_pixel_comes(label_page) -> None:
     server, tab = label_page()
     spots = [Spot(str(index), 0.25 + index / 4, 0.5, 0, 1, 0.4, index) for index in range(3)]
-    server.labelling._hear("spots", {"spots": spots})
+    server.labelling.receive(Survey({}, spots))
     shown = "document.getElementById('image-name').textContent"
     tab.press("m")
     question = "document.getElementById('question').getClientRects().length"
@@ -197,7 +197,7 @@ def test_the_curve_and_the_learners_words_are_shown(label_page) -> None:
         "phase": "ready", "message": "", "features": {"done": 2, "total": 3}, "version": 1, "source": "quick",
         "seconds": 1.4, "agreement": agreement,
     }  # fmt: skip
-    server.labelling._hear("status", status)
+    server.labelling.receive(Status(status))
     tab.until("document.querySelector('#curve path')")
     assert tab.run("document.getElementById('agreement-now').textContent") == "67%"
     assert tab.run("document.querySelector('#curve svg').getAttribute('aria-label')") == (
@@ -260,7 +260,7 @@ def test_every_size_holds_the_page_with_readable_text(label_page, shots, width, 
     predict(server)
     tab.until(f"{tab.SAVED} && {tab.seen(10, 60, 'prediction')}[3] == 255")
     spot = Spot("0", 0.5, 0.5, 0, 1, 0.4, 0)
-    server.labelling._hear("spots", {"spots": [spot]})
+    server.labelling.receive(Survey({}, [spot]))
     tab.press("m")
     tab.until("document.getElementById('question').getClientRects().length")
     tab.screenshot(shots / f"label-{width}-{'dark' if dark else 'light'}.png")

@@ -158,9 +158,9 @@ def start(tmp_path) -> Iterator[Callable[..., Started]]:
 
 @pytest.fixture
 def until() -> Callable[..., None]:
-    """`until(condition)`: waits for it, a minute at most."""
+    """`until(condition)`: waits for it, on a busy machine for long."""
 
-    def wait(condition: Callable[[], object], seconds: float = 60.0) -> None:
+    def wait(condition: Callable[[], object], seconds: float = 900.0) -> None:
         end = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < end, "it never came true"

@@ -11,8 +11,9 @@ from recoseg.label.actions import NotNowError
 from recoseg.label.features import FrozenFeatures
 from recoseg.label.full_training import FullTraining
 from recoseg.label.label_folder import LabelFolder
-from recoseg.label.learner import Learner, Places
+from recoseg.label.learner import Learner
 from recoseg.label.marks import is_held_back
+from recoseg.label.messages import Evaluate, Evaluated, Places, Status, TrainedRun, Update
 from recoseg.models.encoders import ENCODERS
 from recoseg.types import IGNORE
 
@@ -45,22 +46,30 @@ def folder(two_tone):
     folder.close()
 
 
-def test_it_trains_on_a_copy_without_the_points_held_back_and_ends_with_a_run(
+def wait_until(training: FullTraining, until, condition) -> None:
+    """As the server does: with a poll now and then."""
+
+    def polled() -> bool:
+        training.poll()
+        assert training.as_plain()["phase"] != "failed", training.as_plain()
+        return condition()
+
+    until(polled)
+
+
+def test_it_trains_on_a_copy_without_the_points_held_back_and_the_better_one_is_shown(
     folder, until, monkeypatch, tmp_path
 ):
-    ended = []
-    training = FullTraining(folder, ended.append, settings=SETTINGS)
+    training = FullTraining(folder, settings=SETTINGS)
     with pytest.raises(NotNowError, match="no full training runs"):
         training.stop()
+    (folder.root / "images" / "5.png").write_bytes(b"no image")
     training.start()
     with pytest.raises(NotNowError, match="runs already"):
         training.start()
-    until(lambda: training.as_plain()["phase"] != "running")
+    wait_until(training, until, lambda: not training.is_active)
     assert training.as_plain()["phase"] == "finished", training.as_plain()
     assert training.as_plain()["step"] == training.as_plain()["steps"] == 4
-    until(lambda: any(ended))
-    path, classes = next(one for one in ended if one)
-    assert classes == [0, 1]
     held = [
         record for key in map(str, range(4)) for record in folder.state.active(key) if is_held_back(record)
     ]
@@ -69,57 +78,96 @@ def test_it_trains_on_a_copy_without_the_points_held_back_and_ends_with_a_run(
         (x, y), key = record["at"][0], record["image"]
         assert np.array(Image.open(folder.path("training", "data", "labels", f"{key}.png")))[y, x] == IGNORE
         assert folder.class_indices(key)[y, x] != IGNORE
-    training.judged({"quick": 0.5, "full": 0.75})
-    assert training.network == (path, [0, 1])
-    assert FullTraining(folder, ended.append).as_plain()["held_back"] == {"quick": 0.5, "full": 0.75}
-    training.judged({"quick": 0.5, "full": 0.5})  # as good is not better
-    assert training.network is None
+    # What ended and was not evaluated is, at the next start of the server.
+    training = FullTraining(folder, settings=SETTINGS)
+    run = training.unevaluated
+    assert run is not None
+    assert run.classes == (0, 1)
+    assert training.shown is None
+    training.evaluated(Evaluated(run, quick=0.5, full=0.5))  # as good is not better
+    assert training.shown is training.unevaluated is None
+    training.evaluated(Evaluated(run, quick=0.5, full=0.75))
+    assert training.shown == run
+    assert training.as_plain()["used"]
+    training = FullTraining(folder, settings=SETTINGS)
+    assert training.as_plain()["held_back"] == {"quick": 0.5, "full": 0.75}
+    training.start()  # the run before is shown until another one is better
+    assert training.shown == run
+    assert not training.as_plain()["used"]
+    training.stop()
     monkeypatch.setattr("recoseg.label.learner._CALM_STEPS", 0)
-    _judge(folder, str(path), tmp_path)
+    _evaluate(folder, run, tmp_path)
+    training.evaluated(Evaluated(run, error="it is gone"))
+    assert training.shown is None
+    training.close()
 
 
-def _judge(folder: LabelFolder, run: str, place) -> None:
-    """The learner compares it with itself, on the same points."""
+def _evaluate(folder: LabelFolder, run: TrainedRun, place) -> None:
+    """The learner compares it with itself, on the same points, and shows it where that is asked for."""
     torch.manual_seed(0)
     features = FrozenFeatures(ENCODERS["resnet10_small"](), name="random", folder=place / "features")
-    told: dict[str, dict] = {}
-    learner = Learner(folder.images, features, place, lambda kind, data: told.update({kind: data}))
+    sent: dict[type, object] = {}
+    learner = Learner(folder.images, features, place, lambda message: sent.update({type(message): message}))
+    labels = {}
     for key in map(str, range(4)):
-        labels = folder.labels(key)
-        rows, columns = np.nonzero(labels.ids != IGNORE)
-        ids, held = labels.ids[rows, columns].astype(np.int64), labels.held_back[rows, columns]
-        learner.hear(
-            "labels", {"image": key, "places": Places((columns + 0.5) / 96, (rows + 0.5) / 64, ids, held)}
-        )
-    for _ in range(6):
+        painted = folder.labels(key)
+        rows, columns = np.nonzero(painted.ids != IGNORE)
+        ids, held = painted.ids[rows, columns].astype(np.int64), painted.held_back[rows, columns]
+        labels[key] = Places((columns + 0.5) / 96, (rows + 0.5) / 64, ids, held)
+    learner.receive(Update(frozenset([0, 1]), labels=labels))
+    learner.receive(Evaluate(run))
+    _work(learner)
+    assert 0 <= sent[Evaluated].full <= 1
+    assert 0 <= sent[Evaluated].quick <= 1
+    assert sent[Status].content["source"] == "quick"
+    before = learner.version
+    learner.receive(Update(frozenset([0, 1]), run))
+    _work(learner)
+    assert sent[Status].content["source"] == "full"
+    assert sent[Status].valid_from > before
+    learner.receive(Update(frozenset([0]), run))  # one class says nothing
+    _work(learner)
+    assert sent[Status].content["source"] != "full"
+    gone = TrainedRun(f"{run.path}/gone", run.classes)
+    learner.receive(Update(frozenset([0, 1]), gone))
+    _work(learner)
+    assert sent[Evaluated].run == gone
+    assert sent[Evaluated].error
+
+
+def _work(learner: Learner) -> None:
+    while learner.jobs:
         learner.work()
-    learner.hear("full", {"run": run, "classes": [0, 1], "judge": True})
-    assert 0 <= told["judged"]["full"] <= 1
-    assert 0 <= told["judged"]["quick"] <= 1
-    assert (learner.full is not None) == (told["judged"]["full"] > told["judged"]["quick"])
-    learner.hear("full", {"run": run, "classes": [0, 1], "judge": False})
-    assert told["status"]["source"] == "full"
 
 
-def test_what_ran_when_the_server_ended_goes_on(folder, until):
-    ended = []
-    slow = [*SETTINGS[:9], "100000", *SETTINGS[10:]]
-    training = FullTraining(folder, ended.append, settings=tuple(slow))
+SLOW = (*SETTINGS[:9], "100000", *SETTINGS[10:])
+
+
+def test_a_stopped_run_and_one_whose_server_ended_are_resumed(folder, until):
+    training = FullTraining(folder, settings=SLOW)
     training.start()
-    until(lambda: training.as_plain()["step"] > 2)
-    training.close()
+    wait_until(training, until, lambda: training.as_plain()["step"] > 2)
+    training.stop()
+    assert training.as_plain()["phase"] == "stopped"
+    training.start()  # at once, while the process still saves its state
     before = training.as_plain()["step"]
-    again = FullTraining(folder, ended.append, settings=tuple(slow))
-    assert again.as_plain()["phase"] == "running"
-    again.go_on()
-    until(lambda: again.as_plain()["step"] > before)
+    wait_until(training, until, lambda: training.as_plain()["step"] > before + 2)
+    assert len(list(folder.path("training").glob("run_*"))) == 1
+    training.close()
+    assert training.as_plain()["phase"] == "running"
+    before = training.as_plain()["step"]
+    again = FullTraining(folder, settings=SLOW)
+    wait_until(again, until, lambda: again.as_plain()["step"] > before)
+    assert again.as_plain()["phase"] == "running", again.as_plain()
     again.stop()
-    until(lambda: again._process is None)
-    assert again.as_plain()["phase"] == "stopped"
+    folder.add_classes(["red"])
+    again.start()  # other classes are another run
+    assert again.as_plain()["step"] == 0
+    again.close()
 
 
 def test_nothing_to_learn_from_is_told(image_folder):
     folder = LabelFolder(image_folder({"a": (8, 8)}))
     with pytest.raises(NotNowError, match="nothing is labelled yet"):
-        FullTraining(folder, print).start()
+        FullTraining(folder).start()
     folder.close()

@@ -9,17 +9,11 @@ import torch
 from recoseg.evaluate.class_relations import Relations
 from recoseg.label.cell_pool import CellPool, spread_cells
 from recoseg.label.features import CellMaps, FrozenFeatures
-from recoseg.label.learner import Learner, Places, agreement
-from recoseg.label.next_clicks import (
-    RADIUS,
-    Opinion,
-    Seen,
-    confusion,
-    covering,
-    doubt,
-    next_spots,
-    rarity,
-)
+from recoseg.label.job_queue import JobQueue, Urgency
+from recoseg.label.learner import Learner, agreement
+from recoseg.label.learner_process import serve
+from recoseg.label.messages import RADIUS, Click, Places, Predict, Predicted, Started, Status, Survey, Update
+from recoseg.label.next_clicks import Opinion, Seen, confusion, covering, doubt, next_spots, rarity
 from recoseg.label.quick import LabelledCells, QuickLearner
 from recoseg.models.encoders import ENCODERS
 
@@ -33,11 +27,15 @@ def features(tmp_path) -> FrozenFeatures:
 
 @pytest.fixture
 def learner(two_tone, features, tmp_path, monkeypatch):
-    """With what it tells, by kind: the latest of each. It learns from clicks alone."""
+    """With the latest message of each kind that it sent. It learns from clicks alone."""
     monkeypatch.setattr("recoseg.label.learner._CALM_STEPS", 0)
-    told: dict[str, dict] = {}
-    images = {path.stem: path for path in sorted((two_tone / "images").iterdir())}
-    return Learner(images, features, tmp_path, lambda kind, data: told.update({kind: data})), told
+    return new_learner(two_tone, features, tmp_path)
+
+
+def new_learner(root, features, folder) -> tuple[Learner, dict[type, object]]:
+    sent: dict[type, object] = {}
+    images = {path.stem: path for path in sorted((root / "images").iterdir())}
+    return Learner(images, features, folder, lambda message: sent.update({type(message): message})), sent
 
 
 def places(*marks: tuple[float, float, int]) -> Places:
@@ -45,9 +43,16 @@ def places(*marks: tuple[float, float, int]) -> Places:
     return Places(x.astype(float), y.astype(float), classes.astype(np.int64), np.zeros(len(x), dtype=bool))
 
 
+TWO_CLICKS = {"0": places((0.1, 0.5, 4), (0.9, 0.5, 7))}
+
+
+def update(*, classes=(4, 7, 9), **changes) -> Update:
+    return Update(frozenset(classes), **changes)
+
+
 def run(learner: Learner) -> None:
-    while learner.work():
-        pass
+    while learner.jobs:
+        learner.work()
 
 
 def test_features_of_some_cells_are_those_of_all(two_tone, features):
@@ -70,68 +75,165 @@ def test_features_are_computed_once_and_again_where_a_file_is_not_whole(two_tone
 
 
 def test_two_clicks_are_enough_to_tell_two_colours_apart(learner):
-    learner, told = learner
-    learner.hear("view", {"image": "3"})
-    learner.hear("labels", {"image": "0", "places": places((0.1, 0.5, 4), (0.9, 0.5, 7))})
+    learner, sent = learner
+    learner.receive(update(views=("3",), opened=("3",), labels=TWO_CLICKS))
     run(learner)
-    prediction = told["prediction"]["prediction"]
+    prediction = sent[Predicted].prediction
     ids, confidence, _ = prediction.at(np.array([0.1, 0.9]), np.array([0.3, 0.7]))
     assert ids.tolist() == [[4, 7], [4, 7]]
     assert confidence.min() > 0.6
-    assert told["status"]["phase"] == "ready"
-    assert set(told["shares"]["shares"]) == {4, 7}
-    assert sum(told["shares"]["shares"].values()) == pytest.approx(1)
+    assert sent[Status].content["phase"] == "ready"
+    assert set(sent[Survey].shares) == {4, 7}
+    assert sum(sent[Survey].shares.values()) == pytest.approx(1)
 
 
-def test_a_click_is_judged_before_it_is_learned_from(learner):
-    learner, told = learner
-    learner.hear("labels", {"image": "0", "places": places((0.1, 0.5, 4), (0.9, 0.5, 7))})
+def test_a_click_is_compared_before_it_is_learned_from(learner):
+    learner, sent = learner
+    learner.receive(update(labels=TWO_CLICKS))
     run(learner)
-    learner.hear("clicks", {"clicks": [("1", 0.1, 0.2, 4), ("1", 0.9, 0.2, 4), ("1", 0.9, 0.8, 9)]})
-    learner.tell_status()
-    assert told["status"]["agreement"]["count"] == 3
-    assert told["status"]["agreement"]["latest"] == pytest.approx(1 / 3, abs=1e-4)
+    clicks = [Click("1", 0.1, 0.2, 4), Click("1", 0.9, 0.2, 4), Click("1", 0.9, 0.8, 9)]
+    learner.receive(update(clicks=clicks, labels={"1": places((0.9, 0.2, 4))}))
+    run(learner)
+    assert sent[Status].content["agreement"]["count"] == 3
+    assert sent[Status].content["agreement"]["latest"] == pytest.approx(1 / 3, abs=1e-4)
 
 
 def test_nothing_is_predicted_before_two_classes_have_a_click(learner):
-    learner, told = learner
-    learner.hear("view", {"image": "0"})
-    learner.hear("labels", {"image": "0", "places": places((0.1, 0.5, 4))})
+    learner, sent = learner
+    learner.receive(update(views=("0",), opened=("0",), labels={"0": places((0.1, 0.5, 4))}))
     run(learner)
-    assert "prediction" not in told
-    assert told["status"]["phase"] == "waiting"
-    assert told["spots"]["spots"]  # but there is where to click
-    assert told["spots"]["spots"][0].guess is None
+    assert Predicted not in sent
+    assert sent[Status].content["phase"] == "waiting"
+    assert sent[Survey].spots[0].guess is None  # but there is where to click
+    assert sent[Survey].shares == {}
 
 
-def test_it_goes_on_from_what_it_learned(learner, features, two_tone, tmp_path):
-    learner, told = learner
-    learner.hear("labels", {"image": "0", "places": places((0.1, 0.5, 4), (0.9, 0.5, 7))})
+@pytest.mark.parametrize("what", ["the labels are undone", "the class is deleted"])
+def test_with_one_class_left_earlier_predictions_are_invalid(learner, what):
+    learner, sent = learner
+    learner.receive(update(views=("3",), opened=("3",), labels=TWO_CLICKS))
     run(learner)
-    learner.save()
-    again = Learner(learner.images, features, tmp_path, lambda kind, data: told.update({kind: data}))
-    assert again.quick.is_ready
-    assert again.version > learner.version
-    cells = features.maps(two_tone / "images" / "2.png").of_all()
-    torch.testing.assert_close(again.quick.probabilities(cells), learner.quick.probabilities(cells))
+    earlier = sent.pop(Predicted).prediction
+    classes = (4, 9) if what == "the class is deleted" else (4, 7, 9)
+    learner.receive(update(classes=classes, views=("3",), labels={"0": places((0.1, 0.5, 4))}))
+    run(learner)
+    assert sent[Status].content["source"] is None
+    assert sent[Status].content["phase"] == "waiting"
+    assert sent[Status].valid_from > earlier.version
+    assert sent[Survey].shares == {}
+    assert Predicted not in sent
 
 
-def test_damaged_weights_are_learned_again(learner, features, tmp_path):
+def test_a_new_learner_has_the_agreement_and_higher_versions(learner, features, two_tone, tmp_path):
     learner, _ = learner
-    learner.save()
-    (tmp_path / "quick.random.safetensors").write_bytes(b"nonsense")
-    assert not Learner(learner.images, features, tmp_path, lambda kind, data: None).quick.is_ready
-
-
-def test_an_image_that_cannot_be_read_is_left_out(two_tone, features, tmp_path):
-    (two_tone / "images" / "0.png").write_bytes(b"no image")
-    told: dict[str, dict] = {}
-    images = {path.stem: path for path in sorted((two_tone / "images").iterdir())}
-    learner = Learner(images, features, tmp_path, lambda kind, data: told.update({kind: data}))
-    learner.hear("labels", {"image": "0", "places": places((0.1, 0.5, 4), (0.9, 0.5, 7))})
+    learner.receive(update(labels=TWO_CLICKS))
     run(learner)
-    assert "0" not in learner.pool.keys
+    learner.receive(update(clicks=[Click("1", 0.1, 0.2, 4)]))
+    run(learner)
+    again, _ = new_learner(two_tone, features, tmp_path)
+    assert again.agreed == [True]
+    assert again.version > learner.version
+
+
+def test_an_image_that_cannot_be_read_is_left_out_until_it_can(two_tone, features, tmp_path, monkeypatch):
+    monkeypatch.setattr("recoseg.label.learner._CALM_STEPS", 0)
+    path = two_tone / "images" / "0.png"
+    content = path.read_bytes()
+    path.write_bytes(b"no image")
+    learner, sent = new_learner(two_tone, features, tmp_path)
+    learner.receive(update(labels=TWO_CLICKS))
+    run(learner)
     assert len(learner.pool.keys) == 5
+    assert sent[Status].content["phase"] == "waiting"
+    path.write_bytes(content)
+    learner.receive(update(labels=TWO_CLICKS))
+    run(learner)
+    assert sent[Status].content["phase"] == "ready"
+
+
+# Jobs
+
+
+def test_the_most_urgent_job_comes_first_and_equal_ones_take_turns():
+    done: list[str] = []
+
+    def job(name: str, count: int):
+        for _ in range(count):
+            done.append(name)
+            yield
+
+    jobs = JobQueue()
+    jobs.put("slow", Urgency.BACKGROUND, job("slow", 2))
+    jobs.put("other", Urgency.BACKGROUND, job("other", 2))
+    jobs.work()
+    jobs.put("replaced", Urgency.LEARN, job("replaced", 9))
+    jobs.work()
+    jobs.put("replaced", Urgency.LEARN, job("new", 2))
+    while jobs:
+        jobs.work()
+    assert done == ["slow", "replaced", "new", "new", "other", "slow", "other"]
+
+
+class Resting:
+    """A connection whose messages come only when the learner rests. Each rest takes an hour on the clock."""
+
+    def __init__(self, *messages) -> None:
+        self.messages, self.waiting, self.now, self.rests = list(messages), [], 0.0, 0
+        self.sent: list[tuple[float, object]] = []
+
+    def send(self, message) -> None:
+        self.sent.append((self.now, message))
+
+    def poll(self, timeout) -> bool:
+        if timeout is None:
+            self.rests, self.now = self.rests + 1, self.now + 3600
+            self.waiting.append(self.messages.pop(0))
+        return bool(self.waiting)
+
+    def recv(self):
+        return self.waiting.pop(0)
+
+
+def test_after_every_rest_it_learns_predicts_and_answers(two_tone, features, tmp_path, monkeypatch):
+    monkeypatch.setattr("recoseg.label.learner._CALM_STEPS", 60)
+    more = {"1": places((0.1, 0.5, 4), (0.9, 0.5, 7))}
+    third = {"1": places((0.1, 0.5, 4), (0.5, 0.1, 9))}
+    connection = Resting(
+        update(views=("3",), opened=("3",)),
+        update(views=("3",), labels=TWO_CLICKS),
+        update(views=("3",), labels=more),
+        Predict(1, "5"),
+        update(views=("3", "4"), opened=("4",)),
+        update(views=("3", "4"), skips={"2": [(0.5, 0.5)]}),
+        update(views=("3", "4"), labels=third),
+        None,
+    )
+    images = {path.stem: path for path in sorted((two_tone / "images").iterdir())}
+    learner = Learner(images, features, tmp_path, connection.send, clock=lambda: connection.now)
+    serve(connection, learner)
+    assert connection.rests == 8
+    kinds: dict[float, list[object]] = {}
+    for hour, message in connection.sent:
+        kinds.setdefault(hour / 3600, []).append(message)
+    assert isinstance(kinds[0][0], Started)
+
+    def predicted(hour: int) -> set[tuple[str, int | None]]:
+        return {(one.image, one.request) for one in kinds[hour] if isinstance(one, Predicted)}
+
+    assert [predicted(hour) for hour in (2, 3, 4, 5)] == [
+        {("3", None)},
+        {("3", None)},
+        {("5", 1)},
+        {("4", None)},
+    ]
+    assert predicted(7) == {("3", None), ("4", None)}
+    assert any(isinstance(one, Survey) for one in kinds[6])
+    last = [one.prediction for one in kinds[7] if isinstance(one, Predicted)][-1]
+    assert last.classes.tolist() == [4, 7, 9]
+    for hour in range(2, 8):
+        (status,) = [one for one in kinds[hour] if isinstance(one, Status)][-1:]
+        assert status.content["phase"] == "ready"
+        assert status.content["seconds"] == 0  # rests do not count
 
 
 def test_the_latest_agreement_is_that_of_fifty():
@@ -234,12 +336,13 @@ def test_learning_is_the_same_again_with_the_same_seed():
     torch.testing.assert_close(results[0], results[1], rtol=0, atol=0)
 
 
-def test_the_prediction_of_any_image_is_told_when_it_is_asked_for(learner):
-    learner, told = learner
-    learner.hear("predict", {"image": "5"})
+def test_any_image_is_predicted_on_request(learner):
+    learner, sent = learner
+    learner.receive(Predict(1, "5"))
     run(learner)
-    assert told["prediction"] == {"image": "5", "prediction": None}
-    learner.hear("labels", {"image": "0", "places": places((0.1, 0.5, 4), (0.9, 0.5, 7))})
-    learner.hear("predict", {"image": "5"})
+    assert sent[Predicted] == Predicted("5", None, 1)
+    learner.receive(Predict(2, "5"))
+    learner.receive(update(labels=TWO_CLICKS))
     run(learner)
-    assert told["prediction"]["prediction"].source == "quick"
+    assert sent[Predicted].request == 2
+    assert sent[Predicted].prediction.source == "quick"

@@ -1,6 +1,9 @@
-"""The learner as a process, beside a server: clicks go in, predictions come out, it ends with us."""
+"""The learner as a process: clicks go in, predictions come out, also after rests, deaths and restarts."""
 
 from __future__ import annotations
+
+import os
+import signal
 
 import pytest
 
@@ -22,47 +25,50 @@ def weights() -> None:
         pytest.skip(str(error))
 
 
-def test_clicks_become_predictions_shares_and_spots_and_all_of_it_is_there_after_a_restart(
-    two_tone, until, weights
-):
+def phase(labelling: Labelling) -> str:
+    return labelling.state()["learner"]["phase"]
+
+
+def version(labelling: Labelling, key: str) -> int:
+    prediction = labelling.predictions.get(key)
+    return prediction.version if prediction else 0
+
+
+def test_clicks_become_predictions_after_a_rest_a_death_and_a_restart(two_tone, until, weights):
     folder = LabelFolder(two_tone)
     folder.add_classes(["green", "blue"])
     labelling = Labelling(folder)
-    heard: list[str] = []
-    labelling.listeners.add(lambda event: heard.append(event[0]))
+    events: list[str] = []
+    labelling.listeners.add(lambda event: events.append(event[0]))
     try:
-        labelling.view("1")
+        until(lambda: labelling.state()["learner"]["features"]["done"] == 6)
+        until(lambda: phase(labelling) == "waiting")  # at rest, before the first click
+        labelling.view("1", "tab")
         labelling.do("one", [click(1, "0", 0, 5), click(2, "0", 1, 90)])
-        until(lambda: "1" in labelling.predictions)
-        mask = labelling.predictions["1"].mask((96, 64))
+        until(lambda: version(labelling, "1"))
+        mask = labelling.predictions.get("1").mask((96, 64))
         assert (mask[:, :20] == 0).mean() > 0.9
         assert (mask[:, 80:] == 1).mean() > 0.9
-        prediction = labelling.predicted("4")  # whoever asks for one that nobody looks at waits for it
-        assert prediction is not None
-        until(lambda: labelling.next_spots("one", 1))
-        until(lambda: labelling.state()["learner"]["phase"] == "ready")
+        until(lambda: phase(labelling) == "ready")  # at rest
+        assert labelling.predicted("4") is not None
+        assert labelling.spots.next("one", 1)
         shares = [one["share"] for one in labelling.state()["classes"]]
-        assert {"action", "classes", "learner", "shares", "predictions"} <= set(heard)
+        assert sum(shares) == pytest.approx(1)
+        before = version(labelling, "1")
+        labelling.do("one", [click(3, "1", 0, 8)])
+        until(lambda: version(labelling, "1") > before)
+        assert {"action", "classes", "learner", "shares", "predictions"} <= set(events)
+        until(lambda: phase(labelling) == "ready")
+        before = version(labelling, "1")
+        os.kill(labelling.learner.process.pid, signal.SIGKILL)
+        assert labelling.predicted("4") is not None  # by the next process, which got all labels
+        until(lambda: version(labelling, "1") > before)
     finally:
         labelling.close()
-    assert sum(shares) == pytest.approx(1)
+    assert not labelling.learner.process.is_alive()
     again = Labelling(LabelFolder(two_tone))
     try:
-        again.view("2")
-        until(lambda: "2" in again.predictions)
-        assert again.predictions["2"].version > prediction.version
+        again.view("2", "tab")
+        until(lambda: version(again, "2") > before)
     finally:
         again.close()
-    assert again.learner is not None
-    assert not again.learner._process.is_alive()
-
-
-def test_a_learner_that_ends_is_told_of(two_tone, until, weights):
-    labelling = Labelling(LabelFolder(two_tone))
-    try:
-        assert labelling.learner is not None
-        labelling.learner._process.kill()
-        until(lambda: labelling.state()["learner"]["phase"] == "failed")
-        assert labelling.predicted("0") is None
-    finally:
-        labelling.close()

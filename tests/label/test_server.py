@@ -13,7 +13,7 @@ from PIL import Image
 
 from recoseg.label.map_prediction import MapPrediction
 from recoseg.label.marks import VOID
-from recoseg.label.next_clicks import Spot
+from recoseg.label.messages import Spot
 from recoseg.label.server import MOST_BYTES
 from recoseg.types import IGNORE
 
@@ -133,7 +133,8 @@ def test_a_prediction_is_shown_as_tiles_and_accepted_where_it_is_sure_and_nothin
     left[..., :4] = 0.95
     left[..., 4:] = 0.3
     probabilities = np.concatenate((left, 1 - left))
-    server.labelling.predictions["a"] = MapPrediction(probabilities, np.array([0, 1], np.uint8), 3, "quick")
+    found = MapPrediction(probabilities, np.array([0, 1], np.uint8), 3, "quick")
+    server.labelling.predictions.put("a", found)
     tile = pixels_of(server.get("/api/tile/prediction", key="a", level=0, x=0, y=0))
     assert tile[0, 0].tolist() == [0, 242, 230]  # 255 times 0.95 and 0.9
     assert tile[0, 7].tolist() == [1, 179, 102]  # 0.7 in 16 bits, and 0.4
@@ -177,7 +178,7 @@ def test_files_are_written_for_others(served, image_folder):
     assert server.client.post("/api/export", json={"what": ["index"]}).status_code == 409
     server.do({"type": "mark", "image": "a", "class": 1, "shape": "box", "at": [[0, 0], [3, 5]]})
     answer = server.client.post("/api/export", json={"what": ["index", "palette", "overlay"], "of": "labels"})
-    assert answer.json() == {"folder": str(root / "export" / "labels"), "files": 3}
+    assert answer.json() == {"folder": str(root / "export" / "labels"), "files": 3, "left_out": 0}
     index = np.array(Image.open(root / "export/labels/index/a.png"))
     assert np.unique(index[:, :4]).tolist() == [1]
     palette = Image.open(root / "export/labels/palette/a.png")
@@ -359,7 +360,7 @@ def test_a_spot_is_held_for_its_client_until_somebody_marks_or_skips_it(served, 
     server = served(image_folder({"a": (100, 100)}), "leaf", "soil")
     assert server.get("/api/next", client="one").json() == {"spots": []}
     places = ((0.1, 0.1), (0.5, 0.5), (0.9, 0.9))
-    server.labelling._spots = [
+    server.labelling.spots.spots = [
         Spot("a", x, y, guess=0, second=1, confidence=0.5, cell=number)
         for number, (x, y) in enumerate(places)
     ]
@@ -386,7 +387,8 @@ def test_predictions_of_all_images_are_written_where_there_are_some(served, imag
     body = {"what": ["index"], "of": "prediction"}
     assert server.client.post("/api/export", json=body).status_code == 409
     sure = np.stack((np.zeros((2, 2)), np.ones((2, 2)))).astype(np.float16)
-    server.labelling.predictions["b"] = MapPrediction(sure, np.array([0, 1], np.uint8), 1, "quick")
+    found = MapPrediction(sure, np.array([0, 1], np.uint8), 1, "quick")
+    server.labelling.predictions.put("b", found)
     assert server.client.post("/api/export", json=body).json()["files"] == 1
     assert (np.array(Image.open(root / "export/prediction/index/b.png")) == 1).all()
 

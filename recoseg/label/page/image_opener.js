@@ -88,7 +88,8 @@ export class ImageOpener {
     const { image } = this.store.values;
     if (!image || !images.includes(image.key)) return;
     this.store.set({ image: { ...image, prediction: version } });
-    this.stage.prediction.renew(version);
+    if (version) this.stage.prediction.renew(version);
+    else this.stage.prediction.open(image, 0); // it is no longer valid
     this.stage.redraw("prediction");
   }
 

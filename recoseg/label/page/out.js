@@ -27,8 +27,8 @@ export function bindOut(store, server, actions, page) {
     }
     text.textContent = "Writing …";
     try {
-      const { folder, files } = await server.ask("/api/export", { body: { what, of: byId("export-of").value } });
-      text.textContent = `${counted(files, "file")} in ${folder}`;
+      const { folder, files, left_out: leftOut } = await server.ask("/api/export", { body: { what, of: byId("export-of").value } });
+      text.textContent = `${counted(files, "file")} in ${folder}${leftOut ? `; ${counted(leftOut, "image")} cannot be read` : ""}`;
     } catch (error) {
       text.textContent = "";
       page.warn(`Export: ${error.message}`);
