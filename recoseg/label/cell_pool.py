@@ -28,13 +28,6 @@ class CellPool:
         self._joined: Tensor | None = None
         self._spread: tuple[Tensor, Tensor] | None = None
 
-    def __contains__(self, key: str) -> bool:
-        return key in self._known
-
-    @property
-    def _known(self) -> set[str]:
-        return set(self.keys)
-
     @property
     def is_full(self) -> bool:
         return sum(map(len, self._features)) >= MOST_CELLS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,9 +98,10 @@ class FrozenFeatures:
             low, high = (np.load(file, mmap_mode="r", allow_pickle=False) for file in files)
         except (OSError, ValueError, EOFError):  # not there, or not whole
             low, high = self._computed(path)
-            self.folder.mkdir(parents=True, exist_ok=True)
-            for file, content in zip(files, (low, high), strict=True):
-                write_whole(file, _as_npy(content))
+            with suppress(OSError):  # a full disk: they are computed again
+                self.folder.mkdir(parents=True, exist_ok=True)
+                for file, content in zip(files, (low, high), strict=True):
+                    write_whole(file, _as_npy(content))
         return CellMaps(low, high)
 
     @torch.inference_mode()

@@ -46,7 +46,7 @@ class _Kept:
 
 
 class FullTraining:
-    """At most one at a time. Call `poll` about once a second while `is_active`."""
+    """At most one at a time. One thread may start and stop it; another calls `poll` while it `is_active`."""
 
     def __init__(self, folder: LabelFolder, *, settings: tuple[str, ...] = ()) -> None:
         self.folder, self.settings = folder, settings
@@ -91,18 +91,19 @@ class FullTraining:
 
     def start(self) -> None:
         """Start a run; resume it after `stop`, unless classes were added or deleted meanwhile."""
+        kept = self._kept
+        if kept.phase == "running":
+            raise NotNowError("full training runs already; stop it first, or wait")
+        classes = tuple(one.id for one in self.folder.state.classes())
+        if kept.phase == "stopped" and kept.classes == classes:
+            begun = replace(kept, phase="running", message="", evaluated=False)
+        else:
+            self._copy_labels()
+            numbers = [int(path.name[4:]) for path in self.run.path.parent.glob("run_[0-9]*")]
+            number = max(numbers, default=0) + 1  # also where training.json is lost
+            begun = _Kept("running", number=number, classes=classes, shown=kept.shown)
         with self._lock:
-            kept = self._kept
-            if kept.phase == "running":
-                raise NotNowError("full training runs already; stop it first, or wait")
-            classes = tuple(one.id for one in self.folder.state.classes())
-            if kept.phase == "stopped" and kept.classes == classes:
-                self._keep(replace(kept, phase="running", message="", evaluated=False))
-            else:
-                self._copy_labels()
-                numbers = [int(path.name[4:]) for path in self.run.path.parent.glob("run_[0-9]*")]
-                number = max(numbers, default=0) + 1  # also where training.json is lost
-                self._keep(_Kept("running", number=number, classes=classes, shown=kept.shown))
+            self._keep(begun)
         self.poll()
 
     def stop(self) -> None:
@@ -139,19 +140,18 @@ class FullTraining:
                 process.wait(_SECONDS_TO_END)
 
     def evaluated(self, result: Evaluated) -> None:
-        """Show the run if it is better, or if nothing was held back to compare by."""
+        """Show the run if it is better than the quick learner, or if no points were held back."""
         with self._lock:
             kept = self._kept
-            shown = None if result.error and result.run == self.shown else kept.shown
-            if result.run != self._trained:
-                self._keep(replace(kept, shown=shown))
-            elif result.error:
-                self._keep(replace(kept, phase="failed", message=result.error, evaluated=True, shown=shown))
-            else:
+            if result.run == self._trained and not result.error:
                 quick, full = result.quick, result.full
-                if quick is None or full is None or full > quick:
-                    shown = kept.number, kept.classes
+                is_better = quick is None or full is None or full > quick
+                shown = (kept.number, kept.classes) if is_better else None
                 self._keep(replace(kept, evaluated=True, quick=quick, full=full, shown=shown))
+                return
+            if result.run == self._trained:
+                kept = replace(kept, phase="failed", message=result.error, evaluated=True)
+            self._keep(replace(kept, shown=None) if result.error and result.run == self.shown else kept)
 
     def as_plain(self) -> dict[str, Any]:
         kept = self._kept

@@ -55,13 +55,14 @@ class LabelSync:
             run,
             views,
             tuple(opened),
-            labels={key: self._places(key) for key in self.folder.labelled() if self._has_new_labels(key)},
             skips={key: self._skips(key) for key in self._newly_skipped()},
             clicks=[click for record in records for click in self._clicks(record)],
         )
-        is_changed = self._is_changed("all", (ids, run, views))
-        if is_changed or opened or update.labels or update.skips or update.clicks:
+        if self._is_changed("all", (ids, run, views)) or opened or update.skips or update.clicks:
             self.learner.send(update)
+        for key in self.folder.labelled():  # one at a time: large labels are large messages
+            if self._has_new_labels(key):
+                self.learner.send(Update(ids, run, views, labels={key: self._places(key)}))
         ended = self.training.unevaluated
         if self._is_changed("evaluation", ended) and ended is not None:
             self.learner.send(Evaluate(ended))
@@ -80,7 +81,8 @@ class LabelSync:
 
     def _newly_skipped(self) -> list[str]:
         keys = [key for key in list(self.folder.state.skipped) if key in self.folder.images]
-        return [key for key in keys if self._is_changed(("skips", key), self.folder.state.skips(key))]
+        versions = {key: (self.folder.state.skips(key), self.folder.size(key)) for key in keys}
+        return [key for key, version in versions.items() if self._is_changed(("skips", key), version)]
 
     def _skips(self, key: str) -> list[tuple[float, float]]:
         width, height = self.folder.size(key)

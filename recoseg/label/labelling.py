@@ -19,7 +19,7 @@ from recoseg.label.learner_client import LearnerClient, start_process
 from recoseg.label.map_prediction import MapPrediction
 from recoseg.label.marks import VOID, Bytes
 from recoseg.label.messages import Evaluated, Failed, FromLearner, Predicted, Started, Status, Survey
-from recoseg.label.predictions import Predictions
+from recoseg.label.prediction_cache import PredictionCache
 from recoseg.label.spot_queue import SpotQueue
 from recoseg.label.tiles import TILE, num_levels
 
@@ -40,7 +40,7 @@ class Labelling:
     def __init__(self, folder: LabelFolder, *, learns: bool = True) -> None:
         self.folder = folder
         self.listeners: set[Callable[[Event], None]] = set()
-        self.predictions = Predictions(folder)
+        self.predictions = PredictionCache(folder)
         self.spots = SpotQueue(folder)
         self.training = FullTraining(folder)
         self.troubles: dict[str, str] = {}  # by what they stop
@@ -120,12 +120,13 @@ class Labelling:
         while not self._ending:
             self._wake.wait(_SECONDS_BETWEEN_POLLS if self.training.is_active else None)
             self._wake.clear()
+            with self._reporting("full training"):
+                self.training.poll()
             with self._reporting("labels"):
                 self._update()
             self._wake_writer.set()
 
     def _update(self) -> None:
-        self.training.poll()
         with self._lock:
             records, self._records = self._records, []
         if self.learner is not None:

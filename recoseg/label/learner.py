@@ -102,7 +102,7 @@ class Learner:
             case Evaluate(run):
                 self.jobs.put("evaluation", Urgency.EVALUATE, self._evaluate(run))
             case None:
-                self._save_agreed()
+                pass
 
     def _update(self, update: Update) -> None:
         if update.clicks:
@@ -134,7 +134,6 @@ class Learner:
         """Do a piece of the most urgent job."""
         self.jobs.work()
         if not self.jobs:
-            self._save_agreed()
             self.send_status()
 
     # Features
@@ -199,6 +198,8 @@ class Learner:
                 guess = prediction.at(np.array([click.x]), np.array([click.y]))[0]
                 self.agreed.append(int(guess[0, 0]) == click.class_id)
             yield
+        with suppress(OSError):  # a full disk
+            write_whole(self._agreed_file, json.dumps(self.agreed))
 
     def _survey(self) -> Iterator[None]:
         """Shares of classes in the pool, and where to click next."""
@@ -336,10 +337,6 @@ class Learner:
     @property
     def _agreed_file(self) -> Path:
         return self.folder / "agreed.json"
-
-    def _save_agreed(self) -> None:
-        with suppress(OSError):  # a full disk
-            write_whole(self._agreed_file, json.dumps(self.agreed))
 
     def _read_agreed(self) -> list[bool]:
         with suppress(OSError, ValueError, TypeError):

@@ -24,15 +24,17 @@ def run_learner(connection: Connection, images: dict[str, Path], folder: Path) -
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server
     os.nice(_NICENESS)
     torch.set_num_threads(1)
-    with suppress(EOFError, OSError):
+    try:
+        name, encoder = pretrained_encoder()
+    except UserError as error:
+        connection.send(Failed(str(error), final=True))
+        return
+    features = FrozenFeatures(encoder, name=name, folder=folder / "features")
+    with suppress(EOFError, OSError):  # the server is gone
         try:
-            name, encoder = pretrained_encoder()
-            features = FrozenFeatures(encoder, name=name, folder=folder / "features")
             serve(connection, Learner(images, features, folder, connection.send))
-        except UserError as error:
-            connection.send(Failed(str(error), final=True))
         except (EOFError, BrokenPipeError, ConnectionResetError):
-            raise
+            return
         except Exception as error:
             traceback.print_exc()
             connection.send(Failed(f"{type(error).__name__}: {error}"))

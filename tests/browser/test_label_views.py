@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import numpy as np
 import pytest
@@ -152,6 +153,20 @@ def test_predictions_are_seen_as_classes_confidence_outlines_or_one_class_alone(
     tab.until("document.getElementById('readout').textContent.includes('predicted: ')")
 
 
+def test_a_prediction_with_a_deleted_class_is_no_longer_shown(label_page) -> None:
+    server, tab = label_page()
+    predict(server)
+    tab.until(tab.has(server.colour("soil"), 150, 60, "prediction"))
+    tab.until("!document.getElementById('accept').disabled")
+    server.labelling.do("another", [{"id": "gone", "type": "delete_class", "class": 1}])
+    tab.until(f"{tab.seen(10, 60, 'prediction')}[3] == 0 && {tab.seen(150, 60, 'prediction')}[3] == 0")
+    tab.until("document.getElementById('accept').disabled")
+    server.labelling.do("another", [{"id": "back", "type": "undo", "action": "gone"}])
+    predict(server, version=2)
+    tab.until(tab.has(server.colour("soil"), 150, 60, "prediction"))
+    tab.until("!document.getElementById('accept').disabled")
+
+
 def test_a_prediction_is_accepted_by_choice(label_page) -> None:
     server, tab = label_page()
     tab.mark((5, 5))
@@ -209,16 +224,21 @@ def test_the_curve_and_the_learners_words_are_shown(label_page) -> None:
     assert tab.run("document.getElementById('features').value") == 2
 
 
-def test_full_training_is_asked_for_and_shows_how_far_it_is(label_page) -> None:
+def test_full_training_is_asked_for_and_shows_how_far_it_is(label_page, monkeypatch) -> None:
     server, tab = label_page()
     text = "document.getElementById('training-text').textContent"
     running = {"phase": "running", "message": "", "step": 30, "steps": 120, "held_back": None, "used": False}
-    server.labelling.tell("training", running)
+
+    def show(training: dict[str, Any]) -> None:
+        monkeypatch.setattr(server.labelling.training, "as_plain", lambda: training)
+        server.labelling.tell("training", training)
+
+    show(running)
     tab.until(f"{text} == 'Full training: step 30 of 120.'")
     assert tab.run("(({value, max}) => value / max)(document.getElementById('training-progress'))") == 0.25
     assert tab.run("document.getElementById('train').textContent") == "Stop training"
     better = {"quick": 0.8, "full": 0.9}
-    server.labelling.tell("training", running | {"phase": "finished", "held_back": better, "used": True})
+    show(running | {"phase": "finished", "held_back": better, "used": True})
     tab.until(
         f"{text} == 'Full training is finished. On points held back: quick 80%, full 90%, which is shown.'"
     )

@@ -160,7 +160,7 @@ def start(tmp_path) -> Iterator[Callable[..., Started]]:
 def until() -> Callable[..., None]:
     """`until(condition)`: waits for it, on a busy machine for long."""
 
-    def wait(condition: Callable[[], object], seconds: float = 900.0) -> None:
+    def wait(condition: Callable[[], object], seconds: float = 300.0) -> None:
         end = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < end, "it never came true"

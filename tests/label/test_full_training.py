@@ -84,14 +84,16 @@ def test_it_trains_on_a_copy_without_the_points_held_back_and_the_better_one_is_
     assert run is not None
     assert run.classes == (0, 1)
     assert training.shown is None
-    training.evaluated(Evaluated(run, quick=0.5, full=0.5))  # as good is not better
-    assert training.shown is training.unevaluated is None
     training.evaluated(Evaluated(run, quick=0.5, full=0.75))
+    assert training.unevaluated is None
     assert training.shown == run
+    training.evaluated(Evaluated(run, quick=0.5, full=0.5))  # as good is not better
+    assert training.shown is None
+    training.evaluated(Evaluated(run, quick=0.5, full=0.75))
     assert training.as_plain()["used"]
     training = FullTraining(folder, settings=SETTINGS)
     assert training.as_plain()["held_back"] == {"quick": 0.5, "full": 0.75}
-    training.start()  # the run before is shown until another one is better
+    training.start()  # the run before is shown until this one is evaluated
     assert training.shown == run
     assert not training.as_plain()["used"]
     training.stop()

@@ -184,6 +184,20 @@ def test_other_images_are_labelled_and_the_folder_opens_again(watched, until, ca
         assert (root / "labels" / "a.png").read_bytes() == before  # for when the image comes back
 
 
+def test_an_earlier_label_file_of_another_size_is_left_out(watched, image_folder, until):
+    root = image_folder(SIZES)
+    (root / "labels").mkdir()
+    for key, size in (("a", (5, 5)), ("b", (8, 6))):
+        Image.new("L", size, 1).save(root / "labels" / f"{key}.png")
+    (root / "classes.json").write_text('{"names": ["leaf", "soil"]}')
+    page = watched(root)
+    until(lambda: "another size" in page.labelling.troubles.get("images", ""))
+    assert page.labelling.image("a")["pixels"] == {}
+    assert page.labelling.image("b")["pixels"] == {"1": 48}
+    until(lambda: (root / "labels" / "b.png").exists())
+    assert (root / "labels.before" / "a.png").exists()
+
+
 def test_a_replaced_image_has_its_labels_again_when_the_old_one_comes_back(watched, until):
     page = watched()
     root = page.labelling.folder.root

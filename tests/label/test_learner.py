@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 import numpy as np
 import pytest
 import torch
@@ -72,6 +74,14 @@ def test_features_are_computed_once_and_again_where_a_file_is_not_whole(two_tone
     (file,) = features.folder.glob("*.high.npy")
     file.write_bytes(file.read_bytes()[:200])
     np.testing.assert_array_equal(features.maps(path).high, first.high)
+
+
+def test_features_need_no_disk(two_tone, features, monkeypatch):
+    def full(*arguments) -> None:
+        raise OSError(errno.ENOSPC, "no space left")
+
+    monkeypatch.setattr("recoseg.label.features.write_whole", full)
+    assert features.maps(two_tone / "images" / "0.png").high.size
 
 
 def test_two_clicks_are_enough_to_tell_two_colours_apart(learner):

@@ -11,11 +11,8 @@ from recoseg.label.map_prediction import MapPrediction
 _MOST = 64
 
 
-class Predictions:
-    """A prediction is valid while its classes, its image file and its model are there.
-
-    `keep_from` is told when the model changed.
-    """
+class PredictionCache:
+    """A prediction is valid while its classes, its image file and its model are there."""
 
     def __init__(self, folder: LabelFolder) -> None:
         self._folder = folder
@@ -44,7 +41,7 @@ class Predictions:
         )
 
     def keep_from(self, version: int) -> None:
-        """Earlier versions are of another model."""
+        """The model changed: earlier versions are not valid."""
         self._valid_from = version
 
     def remove_invalid(self) -> list[str]:
