@@ -113,19 +113,16 @@ class FrozenFeatures:
 
 
 def read_lowered(path: Path) -> Tensor:
-    """An image file as `lowered` gives it. Large images are averaged in 8 bits first, to save memory."""
-    longest = max(upright_size(path))
-    image = open_rgb(path, reduce=longest // (2 * LONGEST_SIDE))
+    """(3, H, W) float in [0, 1], averaged down to `LONGEST_SIDE` if the image is larger.
+
+    Most of it happens in 8 bits: as floats, a large image takes gigabytes.
+    """
+    image = open_rgb(path, reduce=max(upright_size(path)) // (2 * LONGEST_SIDE))
     image = image.reduce(max(1, max(image.size) // (2 * LONGEST_SIDE)))
-    return lowered(torch.from_numpy(np.array(image)).permute(2, 0, 1))
-
-
-def lowered(image: Tensor) -> Tensor:
-    """(3, H, W) uint8 -> float in [0, 1], averaged down to `LONGEST_SIDE` if it is larger."""
-    height, width = image.shape[1:]
+    width, height = image.size
     scale = min(1.0, LONGEST_SIDE / max(height, width))
     size = [max(_SMALLEST_SIDE, round(side * scale)) for side in (height, width)]
-    floats = image[None].float() / 255
+    floats = torch.from_numpy(np.array(image)).permute(2, 0, 1)[None].float() / 255
     return F.interpolate(floats, size=size, mode="area" if scale < 1 else "nearest")[0]
 
 

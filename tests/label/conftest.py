@@ -138,7 +138,7 @@ class Started:
     def end(self, number: int) -> None:
         self.client.close()
         self.process.send_signal(number)
-        self.process.wait(60)
+        self.process.wait(300)
 
 
 @pytest.fixture
