@@ -65,7 +65,7 @@ from recoseg.label.labelling import Labelling
 from recoseg.label.serve import serve
 from recoseg.label.server import application
 
-labelling = Labelling(LabelFolder(Path(sys.argv[1])), learns=False)
+labelling = Labelling(LabelFolder(Path(sys.argv[1])))
 headers = {"Authorization": "Bearer t"}
 client = TestClient(application(labelling, token="t"), base_url="http://127.0.0.1", headers=headers)
 mark = {"id": "2", "type": "mark", "image": "0", "class": 0, "shape": "points", "at": [[1, 1]]}
