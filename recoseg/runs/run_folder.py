@@ -31,6 +31,12 @@ class _SelectionScore(TypedDict):
     mean_iou: Share | None
 
 
+class _MetricsLine(PlainScores):
+    iteration: Count
+    losses: dict[str, float | None]
+    selection: NotRequired[_SelectionScore]
+
+
 class _LossesLine(TypedDict):
     """Beside these there are the parts of the loss, by their names."""
 
