@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
 
 from recoseg.errors import UserError
 from recoseg.files import UNFINISHED, naming, real, regular, write_whole
-from recoseg.plain_scores import require_classes
+from recoseg.plain_scores import PlainScores, require_classes
 from recoseg.records import Count, Limits, Others, Share, read_records
 from recoseg.text import is_text
 
