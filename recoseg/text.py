@@ -31,9 +31,20 @@ def printable(text: str) -> str:
     )
 
 
+def require_plain_name(name: str, *, what: str) -> None:
+    """`UserError` for a name with line ends, control characters or ones that turn the direction of text."""
+    if printable(name) != name:
+        raise UserError(f"{what} {name!r} has line ends, control or direction characters; remove these")
+
+
 def listed(words: Sequence[str], *, last: str = "and") -> str:
     """a; a and b; a, b and c."""
     return f" {last} ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+def natural_order(name: str) -> list[str | int]:
+    """A key for sorting: 2 before 10."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
 
 
 def shortened(text: str, most: int = 100) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from recoseg.errors import UserError
 from recoseg.text import is_text
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the label page's server and light commands run without torch
     from torch import Tensor
 
 IGNORE = 255

@@ -97,6 +97,9 @@ def _serve(arguments: argparse.Namespace) -> int:
     shown = "127.0.0.1" if shown == "0.0.0.0" else shown
     address = f"http://{shown}:{socket.getsockname()[1]}/?token={token}"
     console = new_console()
+    if torn := folder.journal.torn:
+        message = f"The journal ended within a line: an action that was not saved. That line is now in {torn}"
+        console.print(printable(message), soft_wrap=True)
     console.print(f"{len(folder.images)} images. The page, for whoever has this address:", soft_wrap=True)
     console.print(printable(address), soft_wrap=True)
     console.print("Ctrl-C ends it; nothing is lost.", soft_wrap=True)

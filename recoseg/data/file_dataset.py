@@ -76,11 +76,10 @@ class FileDataset(Dataset):
 
     def sample(self, key: str) -> Sample:
         """The image and its labels, all IGNORE if there is no label file."""
-        import torch
 
         image = self.image(key)
         if not self.has_labels(key):
-            return Sample(image, torch.full(image.shape[1:], IGNORE, dtype=torch.uint8), key)
+            return Sample(image, image.new_full(image.shape[1:], IGNORE), key)
         labels = self.labels(key)
         problem = size_problem(self.entry(key), tuple(image.shape[1:]), tuple(labels.shape))
         if problem:

@@ -81,6 +81,13 @@ def read_rgb(path: Path, *, bit_depth: int = FULL_DEPTH) -> NDArray[np.uint8]:
         return np.array(to_rgb(image, path, bit_depth=bit_depth), dtype=np.uint8)
 
 
+def open_rgb(path: Path, *, reduce: int) -> Image.Image:
+    """The image upright and in RGB. A JPEG comes at 1/2, 1/4 or 1/8 of its size, at most 1/`reduce`."""
+    with _opened(path, reduce=reduce) as image:
+        _make_upright(image)
+        return to_rgb(image, path)
+
+
 def _make_upright(image: Image.Image) -> None:
     """Turn it as viewers show it; with garbled EXIF data it stays as stored."""
     try:
@@ -124,12 +131,14 @@ def _opened_labels(path: Path) -> Iterator[Image.Image]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Image.Image]:
+def _opened(path: Path, *, reduce: int = 1) -> Iterator[Image.Image]:
     """The decoded file; whatever is wrong with it is a `FileError` that names it."""
     with _trouble_named(path, Exception):
         image = _recognised(path)
     with image:
         with _trouble_named(path, Exception):
+            if reduce > 1:
+                image.draft(None, (max(1, image.width // reduce), max(1, image.height // reduce)))
             image.load()
         with _trouble_named(path, *_DECODER_ERRORS):
             yield image

@@ -10,7 +10,7 @@ from recoseg.errors import UserError
 from recoseg.label.journal import Record
 from recoseg.label.label_state import CLASSES, LabelState
 from recoseg.label.marks import MOST_IDS
-from recoseg.text import is_text, lookup, shortened
+from recoseg.text import is_text, lookup, require_plain_name, shortened
 
 MOST_PIXELS = 20_000
 MOST_RADIUS = 200
@@ -179,6 +179,7 @@ def _class(action: Action, state: LabelState) -> int:
 
 def _new_name(action: Action, state: LabelState, but: int | None = None) -> str:
     name = _text(action.get("name"), "name", _LONGEST_NAME).strip()
+    require_plain_name(name, what="the class name")
     if any(one.name == name and one.id != but for one in state.classes()):
         raise UserError(f"there is a class {name!r} already; choose another name")
     return name

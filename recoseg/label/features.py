@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from recoseg.data.image_files import read_image
+from recoseg.data.image_files import open_rgb, upright_size
 from recoseg.errors import UserError
 from recoseg.files import digest, write_whole
 from recoseg.models.bilinear import resize
@@ -106,18 +106,23 @@ class FrozenFeatures:
 
     @torch.inference_mode()
     def _computed(self, path: Path) -> tuple[NDArray[np.float16], NDArray[np.float16]]:
-        image = lowered(read_image(path))
+        image = read_lowered(path)
         encoded = self.encoder(self.normalise(image[None]))
         low, high = (one[0].clamp(-65000, 65000).half().numpy() for one in (encoded.low, encoded.high))
         return low, high
 
 
-def lowered(image: Tensor) -> Tensor:
-    """(3, H, W) uint8 -> float in [0, 1], averaged down to `LONGEST_SIDE` if it is larger."""
-    height, width = image.shape[1:]
+def read_lowered(path: Path) -> Tensor:
+    """(3, H, W) float in [0, 1], averaged down to `LONGEST_SIDE` if the image is larger.
+
+    Most of it happens in 8 bits: as floats, a large image takes gigabytes.
+    """
+    image = open_rgb(path, reduce=max(upright_size(path)) // (2 * LONGEST_SIDE))
+    image = image.reduce(max(1, max(image.size) // (2 * LONGEST_SIDE)))
+    width, height = image.size
     scale = min(1.0, LONGEST_SIDE / max(height, width))
     size = [max(_SMALLEST_SIDE, round(side * scale)) for side in (height, width)]
-    floats = image[None].float() / 255
+    floats = torch.from_numpy(np.array(image)).permute(2, 0, 1)[None].float() / 255
     return F.interpolate(floats, size=size, mode="area" if scale < 1 else "nearest")[0]
 
 

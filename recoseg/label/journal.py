@@ -6,6 +6,8 @@ import errno
 import fcntl
 import json
 import os
+import re
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,25 +21,36 @@ Record = dict[str, Any]
 NAME = "label_journal.jsonl"
 """In the folder of the dataset, and not hidden: whoever copies the folder copies it too."""
 
+_CHECKSUM = re.compile(rb'(?P<body>.*),"crc":"(?P<crc>[0-9a-f]{8})"}', re.DOTALL)
+"""The end of a line. The CRC-32 covers this and all earlier lines, even those of versions that wrote none."""
+
 
 class Journal:
     """`records` are those that the file held when it was opened; `append` adds some.
 
-    It is locked: a folder has one writer. A last line without its end, which a killed process leaves, was
-    never acknowledged, and is cut off.
+    The file is locked: a folder has one writer. A killed process may leave a last line without its end. That
+    action was never acknowledged; its line moves to the file `torn` beside the journal.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.torn: Path | None = None
         is_new = not os.path.lexists(path)
         if not is_new:
             regular(path)
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             _lock(self._file, path)
-            self.records, self._size = _read(path)
-            os.ftruncate(self._file, self._size)
-            if is_new:
+            content = path.read_bytes()
+            self._size = content.rfind(b"\n") + 1
+            self.records, self._crc = _parse(content[: self._size], path)
+            if self._size < len(content):
+                self.torn = path.with_suffix(".torn")
+                with self.torn.open("ab") as file:
+                    file.write(content[self._size :] + b"\n")
+                    os.fsync(file.fileno())
+                os.ftruncate(self._file, self._size)
+            if is_new or self.torn:
                 _sync_folder(path.parent)
         except BaseException:
             os.close(self._file)
@@ -45,7 +58,11 @@ class Journal:
 
     def append(self, records: Sequence[Record]) -> None:
         """All of them, on the disk when this returns; none if it raises."""
-        text = "".join(f"{json.dumps(record, separators=(',', ':'))}\n" for record in records).encode()
+        text, crc = b"", self._crc
+        for record in records:
+            body = json.dumps(record, separators=(",", ":")).encode()[:-1]
+            crc = zlib.crc32(body, crc)
+            text += body + b',"crc":"%08x"}\n' % crc
         with naming(self.path):
             os.ftruncate(self._file, self._size)  # what an earlier failure may have left
             try:
@@ -54,7 +71,7 @@ class Journal:
             except OSError:
                 os.ftruncate(self._file, self._size)
                 raise
-        self._size += len(text)
+        self._size, self._crc = self._size + len(text), crc
 
     def close(self) -> None:
         os.close(self._file)
@@ -71,22 +88,28 @@ def _lock(file: int, path: Path) -> None:
         # a file system without locks: nothing can be said
 
 
-def _read(path: Path) -> tuple[list[Record], int]:
-    """The records, and how many bytes hold them."""
-    content = path.read_bytes()
-    whole = content.rfind(b"\n") + 1
-    records = []
-    for number, line in enumerate(content[:whole].split(b"\n")[:-1], 1):
+def _parse(content: bytes, path: Path) -> tuple[list[Record], int]:
+    """The records of whole lines, and the checksum of all lines. Lines of older versions have no checksum."""
+    records: list[Record] = []
+    crc, checked = 0, 0  # of the lines so far; how many of them a checksum has confirmed
+    for number, line in enumerate(content.split(b"\n")[:-1], 1):
+        end = _CHECKSUM.fullmatch(line)
+        body = end["body"] if end else line[:-1]
+        crc = zlib.crc32(body, crc)
         try:
-            record = json.loads(line)
-            if not isinstance(record, dict) or record.get("number") != number:
-                raise ValueError("not the record of that number")
+            record = json.loads(body + b"}" if end else line)
+            is_record = isinstance(record, dict) and record.get("number") == number
         except (ValueError, RecursionError):
+            is_record = False
+        if not is_record or (int(end["crc"], 16) != crc if end else checked):
+            first = checked + 1 if end and is_record else number
+            lines = f"line {number}" if first == number else f"one of lines {first} to {number}"
             raise UserError(
-                f"{path}: line {number} is damaged; bring it back from a copy, or cut it off before that line"
-            ) from None
+                f"{path}: {lines} is damaged; restore the file from a copy, or remove that line and all after"
+            )
+        checked = number if end else checked
         records.append(record)
-    return records, whole
+    return records, crc
 
 
 def _write_all(file: int, content: bytes, *, at: int) -> None:

@@ -26,6 +26,7 @@ from recoseg.label.actions import NotNowError, record_of
 from recoseg.label.journal import NAME, Journal, Record
 from recoseg.label.label_state import OURS, LabelState
 from recoseg.label.marks import ACCEPTED, Box, Bytes, Painted, packed
+from recoseg.text import natural_order
 from recoseg.types import IGNORE, ClassInfo
 
 HIDDEN = ".recoseg/label"
@@ -62,7 +63,8 @@ class LabelFolder:
     def __init__(self, root: Path) -> None:
         self.root = root
         listing = scan_folder(root)
-        self.images: dict[str, Path] = {key: entry.image for key, entry in listing.entries.items()}
+        keys = sorted(listing.entries, key=natural_order)
+        self.images: dict[str, Path] = {key: listing.entries[key].image for key in keys}
         self.journal = Journal(root / NAME)
         self.lock = threading.RLock()  # of actions and of what they amount to
         self._painting = threading.Lock()

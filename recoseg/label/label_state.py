@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from recoseg.colours import Colour
@@ -18,6 +18,7 @@ LABELS = ("mark", "accept", "import")
 
 CLASSES = ("add_class", "change_class", "delete_class")
 _NO_STEP = ("undo", "redo", "import")
+_NUM_KEYS = 9
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class LabelClass:
     id: int
     name: str
     colour: Colour
+    key: int | None = None  # 1 to 9 on the keyboard, as long as the class exists
 
 
 @dataclass
@@ -123,13 +125,16 @@ class LabelState:
                 continue
             one, kind = record["class"], record["type"]
             if kind == "add_class":
-                found[one] = LabelClass(one, record["name"], _colour(record))
+                held = {each.key for each in found.values()}
+                free = (key for key in range(1, _NUM_KEYS + 1) if key not in held)
+                key = one + 1 if one < _NUM_KEYS else next(free, None)
+                found[one] = LabelClass(one, record["name"], _colour(record), key)
             elif kind == "delete_class":
                 found.pop(one, None)
             elif one in found:
                 old = found[one]
                 colour = _colour(record) if "colour" in record else old.colour
-                found[one] = LabelClass(one, record.get("name", old.name), colour)
+                found[one] = replace(old, name=record.get("name", old.name), colour=colour)
         return [found[one] for one in sorted(found)]
 
     def active(self, image: str) -> list[Record]:

@@ -241,6 +241,7 @@ class Labelling:
                     "id": one.id,
                     "name": one.name,
                     "colour": list(one.colour),
+                    "key": one.key,
                     "marks": marks.get(one.id, 0),
                     "pixels": pixels.get(one.id, 0),
                     "share": self._share(one.id),

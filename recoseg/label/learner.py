@@ -17,12 +17,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from recoseg.data.image_files import read_image
 from recoseg.data.problem import FileError
 from recoseg.errors import UserError
 from recoseg.files import write_whole
 from recoseg.label.cell_pool import CellPool
-from recoseg.label.features import CellMaps, FrozenFeatures, lowered
+from recoseg.label.features import CellMaps, FrozenFeatures, read_lowered
 from recoseg.label.job_queue import JobQueue, Urgency
 from recoseg.label.map_prediction import MapPrediction
 from recoseg.label.marks import MOST_IDS
@@ -389,5 +388,5 @@ def _likeliest_at(probabilities: Tensor, places: Places) -> NDArray[np.int64]:
 @torch.inference_mode()
 def _network_probabilities(network: torch.nn.Module, path: Path) -> Tensor:
     """(K, h, w) probabilities at the network's own resolution."""
-    probabilities: Tensor = network(lowered(read_image(path))[None]).logits[0].softmax(0)
+    probabilities: Tensor = network(read_lowered(path)[None]).logits[0].softmax(0)
     return probabilities

@@ -8,11 +8,13 @@ import traceback
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from recoseg.errors import UserError
-from recoseg.label.features import FrozenFeatures, pretrained_encoder
-from recoseg.label.learner import Learner
 from recoseg.label.messages import Failed, Started
+
+if TYPE_CHECKING:  # the server imports this module to start the process, and does without torch
+    from recoseg.label.learner import Learner
 
 _NICENESS = 5
 
@@ -20,6 +22,9 @@ _NICENESS = 5
 def run_learner(connection: Connection, images: dict[str, Path], folder: Path) -> None:
     """Until the connection ends, which it does with the server."""
     import torch
+
+    from recoseg.label.features import FrozenFeatures, pretrained_encoder
+    from recoseg.label.learner import Learner
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server
     os.nice(_NICENESS)

@@ -1,14 +1,16 @@
-"""Serving: a socket, a token that stays the same for a folder, and uvicorn until somebody ends it."""
+"""Serving: a socket, a token that stays the same for a folder, and uvicorn until it is interrupted."""
 
 from __future__ import annotations
 
 import hashlib
+import html
 import os
 import re
 import secrets
 import socket as sockets
 import threading
 import webbrowser
+from contextlib import suppress
 from pathlib import Path
 
 import uvicorn
@@ -16,7 +18,6 @@ import uvicorn
 from recoseg.builders.data import cache_folder
 from recoseg.errors import UserError
 from recoseg.files import real
-from recoseg.label.guard import Guard
 from recoseg.label.label_folder import LabelFolder
 from recoseg.label.labelling import Labelling
 from recoseg.label.server import application
@@ -47,8 +48,7 @@ def bound_socket(host: str, port: int | None, *, usual: int) -> sockets.socket:
 
 def kept_token(folder: Path) -> str:
     """The folder's token on this machine, for this user alone: the same again, so that a page lives on."""
-    name = hashlib.sha256(str(real(folder)).encode()).hexdigest()[:32]
-    path = cache_folder() / "label_tokens" / name
+    path = _token_file(folder)
     try:
         token = path.read_text(encoding="utf-8").strip()
         if _TOKEN.fullmatch(token):
@@ -56,14 +56,29 @@ def kept_token(folder: Path) -> str:
     except (OSError, UnicodeDecodeError):
         pass
     token = secrets.token_urlsafe(24)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
-        path.chmod(0o600)
-        path.write_text(token, encoding="utf-8")
-    except OSError:
-        pass  # a new one at each start, then
+    with suppress(OSError):  # then each start has a new one
+        _write_private(path, token)
     return token
+
+
+def _token_file(folder: Path) -> Path:
+    return cache_folder() / "label_tokens" / hashlib.sha256(str(real(folder)).encode()).hexdigest()[:32]
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Only this user can read the file."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _open_page(address: str, file: Path) -> None:
+    """Through a private file: everybody on this machine can read the words that a browser is started with."""
+    page = f'<!doctype html><meta http-equiv="refresh" content="0;url={html.escape(address)}">'
+    with suppress(OSError):  # the printed address remains
+        _write_private(file, page)
+        webbrowser.open(real(file).as_uri())
 
 
 def serve(
@@ -71,9 +86,8 @@ def serve(
 ) -> None:
     """Until it is interrupted; `open_page` is the address to show in a browser."""
     labelling = Labelling(folder)
-    port = socket.getsockname()[1]
-    named = f"[{host}]" if ":" in host else host
-    app = Guard(application(labelling), token=token, port=port, hosts=(named,))  # type: ignore[arg-type]
+    app = application(labelling, token=token, host=host)
+    redirect = _token_file(folder.root).with_suffix(".html")
     config = uvicorn.Config(
         app,
         log_level="warning",
@@ -84,8 +98,9 @@ def serve(
         server_header=False,
     )
     if open_page is not None:
-        threading.Timer(0.5, webbrowser.open, [open_page]).start()
+        threading.Timer(0.5, _open_page, [open_page, redirect]).start()
     try:
         uvicorn.Server(config).run(sockets=[socket])
     finally:
+        redirect.unlink(missing_ok=True)
         labelling.close()

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import re
-from collections.abc import AsyncIterator
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-from fastapi import FastAPI, Query, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
+from fastapi.responses import FileResponse, JSONResponse, RedirectResponse, StreamingResponse
 from starlette.exceptions import HTTPException
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 
+from recoseg.data.problem import FileError
 from recoseg.errors import UserError
 from recoseg.label.actions import MOST_ACTIONS, NotNowError, checked_client
 from recoseg.label.labelling import MOST_MISSED, Event, Labelling, public
@@ -25,24 +30,73 @@ PAGE = Path(__file__).with_name("page")
 _PAGE_FILE = re.compile(r"[a-z0-9_]+\.(js|css|svg|png)")
 _SECONDS_OF_SILENCE = 15.0
 _MOST_IMAGES = 500
-_FOR_EVER = {"cache-control": "private, max-age=31536000, immutable"}
-_ASK_AGAIN = {"cache-control": "no-cache"}
-_NEVER = {"cache-control": "no-store"}
+MOST_BYTES = 4 * 2**20
+_SECONDS_OF_COOKIE = 30 * 24 * 3600
+_HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+}
+"""Nothing is loaded from other origins, and pages of other origins can neither load nor frame anything."""
+_FOR_EVER = _HEADERS | {"cache-control": "private, max-age=31536000, immutable"}
+_FOR_AN_HOUR = _HEADERS | {"cache-control": "private, max-age=3600"}
+_ASK_AGAIN = _HEADERS | {"cache-control": "no-cache"}
+_NEVER = _HEADERS | {"cache-control": "no-store"}
 
 
 class UnknownError(UserError):
     """Nothing of that name is there."""
 
 
-def application(labelling: Labelling) -> FastAPI:
+def application(labelling: Labelling, *, token: str, host: str = "127.0.0.1") -> FastAPI:
+    """The page for everybody at `host`; everything else for those who have the token."""
     app = FastAPI(title="recoseg label", docs_url=None, redoc_url=None, openapi_url=None)
+    hosts = ["127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host]
+    if host in ("0.0.0.0", "::"):
+        hosts = ["*"]  # the token alone protects a server that listens at every address
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)
     _add_errors(app)
-    _add_page(app)
-    _add_state(app, labelling)
-    _add_tiles(app, labelling)
-    _add_actions(app, labelling)
-    _add_events(app, labelling)
+    _add_page(app, token)
+    api = APIRouter(dependencies=[Depends(_token_check(token))])
+    _add_state(api, labelling, hashlib.sha256(token.encode()).hexdigest()[:16])
+    _add_tiles(api, labelling)
+    _add_actions(api, labelling)
+    _add_events(api, labelling)
+    app.include_router(api)
     return app
+
+
+# The token
+
+
+def _token_check(token: str) -> Callable[[Request], Awaitable[None]]:
+    """A dependency that lets our own page pass, and scripts with the token."""
+
+    async def check(request: Request) -> None:
+        headers = request.headers
+        origin = headers.get("origin")  # SameSite lets pages of other ports of this host through
+        if origin is not None and urlsplit(origin).netloc != headers.get("host"):
+            raise HTTPException(403, "pages of other origins cannot use this server")
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer":
+            given = request.cookies.get(_cookie(request), "")
+        _require_token(given, token)
+
+    return check
+
+
+def _require_token(given: str, token: str) -> None:
+    if not secrets.compare_digest(given.encode(), token.encode()):
+        raise HTTPException(403, "the token is missing or wrong; open the address that recoseg label printed")
+
+
+def _cookie(request: Request) -> str:
+    """Browsers keep one set of cookies for all ports of a host."""
+    return f"recoseg_label_{request.url.port}"
 
 
 # Errors
@@ -51,7 +105,8 @@ def application(labelling: Labelling) -> FastAPI:
 def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(UserError)
     async def told(request: Request, error: UserError) -> Response:
-        status = 409 if isinstance(error, NotNowError) else 404 if isinstance(error, UnknownError) else 400
+        is_missing = isinstance(error, UnknownError | FileError)
+        status = 409 if isinstance(error, NotNowError) else 404 if is_missing else 400
         return JSONResponse({"error": str(error)}, status, headers=_NEVER)
 
     @app.exception_handler(OSError)
@@ -71,10 +126,17 @@ def _add_errors(app: FastAPI) -> None:
 # The page
 
 
-def _add_page(app: FastAPI) -> None:
+def _add_page(app: FastAPI, token: str) -> None:
     @app.get("/")
-    def page() -> Response:
-        return FileResponse(PAGE / "index.html", headers=_ASK_AGAIN)
+    def page(request: Request) -> Response:
+        given = request.query_params.get("token")
+        if given is None:
+            return FileResponse(PAGE / "index.html", headers=_ASK_AGAIN)
+        _require_token(given, token)
+        answer = RedirectResponse("/", 303, headers=_NEVER)  # the address bar shows no token
+        age = _SECONDS_OF_COOKIE
+        answer.set_cookie(_cookie(request), token, max_age=age, httponly=True, samesite="strict")
+        return answer
 
     @app.get("/page/{name}")
     def part(name: str) -> Response:
@@ -87,12 +149,12 @@ def _add_page(app: FastAPI) -> None:
 # What there is
 
 
-def _add_state(app: FastAPI, labelling: Labelling) -> None:
+def _add_state(app: APIRouter, labelling: Labelling, server_id: str) -> None:
     keys = list(labelling.folder.images)
 
     @app.get("/api/state")
     def state() -> Response:
-        return JSONResponse(labelling.state(), headers=_NEVER)
+        return JSONResponse(labelling.state() | {"id": server_id}, headers=_NEVER)
 
     @app.get("/api/images")
     def images(start: int = Query(0, ge=0), count: int = Query(200, ge=1, le=_MOST_IMAGES)) -> Response:
@@ -128,19 +190,19 @@ def _path(labelling: Labelling, key: str) -> Path:
     return labelling.folder.images[key]
 
 
-def _add_tiles(app: FastAPI, labelling: Labelling) -> None:
+def _add_tiles(app: APIRouter, labelling: Labelling) -> None:
     pyramids = Pyramids()
     folder = labelling.folder
 
     @app.get("/api/thumbnail")
     def small(key: str) -> Response:
         content = thumbnail(_path(labelling, key), folder.path("thumbnails"))
-        return Response(content, media_type="image/jpeg", headers={"cache-control": "private, max-age=3600"})
+        return Response(content, media_type="image/jpeg", headers=_FOR_AN_HOUR)
 
     @app.get("/api/tile/image")
     def image_tile(key: str, level: int, x: int, y: int) -> Response:
-        content = pyramids.tile(_path(labelling, key), level, x, y)
-        return Response(content, media_type="image/jpeg", headers={"cache-control": "private, max-age=3600"})
+        content = pyramids.tile(_path(labelling, key), folder.size(key), level, x, y)
+        return Response(content, media_type="image/jpeg", headers=_FOR_AN_HOUR)
 
     @app.get("/api/tile/labels")
     def labels(key: str, level: int, x: int, y: int, v: int | None = None) -> Response:
@@ -162,7 +224,7 @@ def _add_tiles(app: FastAPI, labelling: Labelling) -> None:
 # What people do
 
 
-def _add_actions(app: FastAPI, labelling: Labelling) -> None:
+def _add_actions(app: APIRouter, labelling: Labelling) -> None:
     journal = ThreadPoolExecutor(
         1, thread_name_prefix="journal"
     )  # of its own: tiles never keep an action waiting
@@ -202,8 +264,16 @@ def _add_actions(app: FastAPI, labelling: Labelling) -> None:
 
 
 async def _object(request: Request) -> dict[str, Any]:
+    too_large = HTTPException(413, f"a body of more than {MOST_BYTES // 2**20} MB")
+    if int(request.headers.get("content-length", 0)) > MOST_BYTES:
+        raise too_large
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > MOST_BYTES:
+            raise too_large
     try:
-        content = json.loads(await request.body())
+        content = json.loads(body)
     except (ValueError, RecursionError):
         raise UserError("the body must be JSON") from None
     if not isinstance(content, dict):
@@ -214,7 +284,7 @@ async def _object(request: Request) -> dict[str, Any]:
 # Events
 
 
-def _add_events(app: FastAPI, labelling: Labelling) -> None:
+def _add_events(app: APIRouter, labelling: Labelling) -> None:
     @app.get("/api/events")
     async def events(request: Request, since: int | None = None) -> Response:
         last = request.headers.get("last-event-id", "")

@@ -6,13 +6,15 @@ import hashlib
 import io
 import threading
 from collections import OrderedDict
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from recoseg.data.image_files import read_rgb
+from recoseg.data.image_files import open_rgb, upright_size
+from recoseg.data.problem import FileError
 from recoseg.errors import UserError
 from recoseg.files import write_whole
 from recoseg.label.label_folder import LabelFolder, png_of
@@ -22,7 +24,6 @@ from recoseg.types import IGNORE
 TILE = 512
 _THUMBNAIL = 192
 _KEPT_BYTES = 10**9
-_QUALITY = 90
 _DECODING = threading.Semaphore(2)
 """Large images at a time: each may take half a gigabyte while it is decoded."""
 
@@ -32,64 +33,61 @@ def num_levels(width: int, height: int) -> int:
     return max(1, (max(width, height, 1) - 1).bit_length() - (TILE - 1).bit_length() + 1)
 
 
+def level_size(width: int, height: int, level: int) -> tuple[int, int]:
+    return -(-width >> level), -(-height >> level)
+
+
 class Pyramids:
-    """Decoded images with all their levels, the latest few of them."""
+    """Decoded images at the levels that were requested, the latest few images."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Path, list[NDArray[np.uint8]]] = OrderedDict()
+        self._kept: OrderedDict[Path, dict[int, Image.Image]] = OrderedDict()
         self._lock = threading.Lock()
         self._decoding: dict[Path, threading.Lock] = {}
 
-    def tile(self, path: Path, level: int, x: int, y: int) -> bytes:
-        """A JPEG."""
-        levels = self._levels(path)
-        if not 0 <= level < len(levels):
-            raise UserError(f"level: got {level}, this image has 0 to {len(levels) - 1}")
-        part = cut(levels[level], x, y)
-        file = io.BytesIO()
-        Image.fromarray(part).save(file, "JPEG", quality=_QUALITY)
-        return file.getvalue()
+    def tile(self, path: Path, size: tuple[int, int], level: int, x: int, y: int) -> bytes:
+        """A JPEG of an image of (width, height); (0, 0) if it could not be read before."""
+        size = size if any(size) else upright_size(path)
+        left, top, right, bottom = tile_box(size, level, x, y)
+        width, height = level_size(right - left, bottom - top, level)
+        corner = x * TILE, y * TILE
+        part = self._level(path, size, level).crop((*corner, corner[0] + width, corner[1] + height))
+        return _jpeg(part, quality=90)
 
-    def _levels(self, path: Path) -> list[NDArray[np.uint8]]:
+    def _level(self, path: Path, size: tuple[int, int], level: int) -> Image.Image:
         with self._lock:
-            if path in self._kept:
-                self._kept.move_to_end(path)
-                return self._kept[path]
             decoding = self._decoding.setdefault(path, threading.Lock())
-        with decoding:  # several tiles of one image are asked for at once: it is decoded for the first
+        with decoding:  # the first of several tiles decodes, the others wait
+            levels = self._kept.get(path, {})
+            if level not in levels:
+                with _DECODING:
+                    levels = _levels(path, size, level) | levels
             with self._lock:
-                if path in self._kept:
-                    return self._kept[path]
-            with _DECODING:
-                levels = _halved_levels(read_rgb(path))
-            with self._lock:
-                self._decoding.pop(path, None)
                 self._kept[path] = levels
+                self._kept.move_to_end(path)
                 while len(self._kept) > 1 and _size_of(self._kept) > _KEPT_BYTES:
                     self._kept.popitem(last=False)
-        return levels
+        return levels[level]
 
 
-def _size_of(kept: OrderedDict[Path, list[NDArray[np.uint8]]]) -> int:
-    return sum(level.nbytes for levels in kept.values() for level in levels)
+def _size_of(kept: OrderedDict[Path, dict[int, Image.Image]]) -> int:
+    return sum(4 * level.width * level.height for levels in kept.values() for level in levels.values())
 
 
-def _halved_levels(image: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:
-    levels = [image]
-    height, width = image.shape[:2]
-    for _ in range(1, num_levels(width, height)):
-        height, width = -(-height // 2), -(-width // 2)
-        halved = Image.fromarray(levels[-1]).resize((width, height), Image.Resampling.BOX)
-        levels.append(np.asarray(halved))
+def _levels(path: Path, size: tuple[int, int], level: int) -> dict[int, Image.Image]:
+    """That level and all smaller ones. A JPEG is not decoded at more than it takes."""
+    image = open_rgb(path, reduce=2 ** min(level, 3))
+    decoded = next(k for k in range(level + 1) if level_size(*size, k) == image.size)
+    levels = {decoded: image}
+    for further in range(decoded + 1, num_levels(*size)):
+        image = levels[further] = image.reduce(2)
     return levels
 
 
-def cut(pixels: NDArray[np.uint8], x: int, y: int) -> NDArray[np.uint8]:
-    """The tile (x, y) of one level."""
-    part = pixels[y * TILE : (y + 1) * TILE, x * TILE : (x + 1) * TILE] if min(x, y) >= 0 else pixels[:0]
-    if part.size == 0:
-        raise UserError(f"there is no tile {x}, {y} at this level")
-    return part
+def _jpeg(image: Image.Image, *, quality: int) -> bytes:
+    file = io.BytesIO()
+    image.save(file, "JPEG", quality=quality, comment=b"")
+    return file.getvalue()
 
 
 def tile_box(size: tuple[int, int], level: int, x: int, y: int) -> Box:
@@ -141,16 +139,19 @@ def _halved_labels(both: NDArray[np.uint16]) -> NDArray[np.uint16]:
 
 def thumbnail(path: Path, folder: Path) -> bytes:
     """A JPEG of at most 192 pixels, kept in `folder` for as long as the image file stays as it is."""
-    status = path.stat()
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise FileError(path, f"cannot be opened ({error.strerror})", "restore the image") from None
     name = hashlib.sha256(f"{path}\0{status.st_size}\0{status.st_mtime_ns}".encode()).hexdigest()[:32]
     kept = folder / f"{name}.jpg"
     if kept.is_file():
         return kept.read_bytes()
     with _DECODING:
-        small = Image.fromarray(read_rgb(path))
+        small = open_rgb(path, reduce=max(upright_size(path)) // (2 * _THUMBNAIL))
     small.thumbnail((_THUMBNAIL, _THUMBNAIL), Image.Resampling.BOX, reducing_gap=2.0)
-    file = io.BytesIO()
-    small.save(file, "JPEG", quality=85)
-    folder.mkdir(parents=True, exist_ok=True)
-    write_whole(kept, file.getvalue())
-    return file.getvalue()
+    content = _jpeg(small, quality=85)
+    with suppress(OSError):  # a disk that is full or cannot be written
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(kept, content)
+    return content

@@ -319,7 +319,6 @@ class LabelServer:
         """At the same address as before."""
         import uvicorn
 
-        from recoseg.label.guard import Guard
         from recoseg.label.label_folder import LabelFolder
         from recoseg.label.labelling import Labelling
         from recoseg.label.serve import bound_socket
@@ -330,7 +329,7 @@ class LabelServer:
         self.labelling = Labelling(folder, learns=False)
         socket = bound_socket("127.0.0.1", self.port, usual=0)
         self.port = socket.getsockname()[1]
-        app = Guard(application(self.labelling), token=self.token, port=self.port)
+        app = application(self.labelling, token=self.token)
         config = uvicorn.Config(app, log_level="error", lifespan="off", timeout_graceful_shutdown=0)
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [socket]})

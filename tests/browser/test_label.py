@@ -321,3 +321,33 @@ def test_a_server_that_is_killed_and_started_again_has_every_click(label_server,
         process.wait()
     server.start()
     assert server.labels() == {(10, 10): 0, (20, 10): 0, (30, 10): 0, (40, 10): 1, (50, 10): 1}
+
+
+# ---- The token, and keys of classes
+
+
+def test_the_address_bar_shows_no_token_and_a_reload_and_a_second_tab_work(label_page, label_tab) -> None:
+    server, tab = label_page()
+    assert server.token not in tab.run("location.href")
+    assert server.token not in tab.run("document.cookie")
+    tab.reload().until(tab.READY)
+    second = label_tab(f"http://127.0.0.1:{server.port}/")
+    second.mark((33, 47))
+    second.until(second.SAVED)
+    assert server.labels() == {(33, 47): 0}
+    asked = [event["request"]["url"] for event in tab.events("Network.requestWillBeSent")]
+    assert [url for url in asked if server.token in url] == [server.address]
+
+
+def test_a_class_keeps_its_key_when_the_one_before_it_is_deleted(label_page) -> None:
+    server, tab = label_page(classes=("leaf", "soil", "sky"))
+    server.labelling.do("another tab", [{"id": "gone", "type": "delete_class", "class": 0}])
+    tab.until("document.querySelectorAll('#classes kbd').length == 3")
+    assert (
+        tab.run("[...document.querySelectorAll('#classes kbd')].map(key => key.textContent).join()")
+        == "2,3,0"
+    )
+    tab.press("3")
+    tab.mark((33, 47))
+    tab.until(tab.SAVED)
+    assert server.labels() == {(33, 47): 2}

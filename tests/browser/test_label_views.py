@@ -139,7 +139,7 @@ def test_predictions_are_seen_as_classes_confidence_outlines_or_one_class_alone(
     left, right = tab.seen(10, 60, "prediction"), tab.seen(150, 60, "prediction")
     tab.until(tab.has(server.colour("leaf"), 10, 60, "prediction"))
     tab.until(tab.has(server.colour("soil"), 150, 60, "prediction"))
-    assert "50%" in tab.run("document.querySelector('.class .count').textContent")
+    tab.until("document.querySelector('.class .count').textContent.includes('50%')")
     tab.press("a")
     tab.until(f"{left}[3] == 255 && {right}[3] == 0")
     tab.press("a")

@@ -115,6 +115,8 @@ REFUSED = [
     ("the place is a run", lambda w: (moved_and_entered(w), os.chdir("run")), "report .",
      "rename the folder"),
     ("half a character in a class", named("a\ud800", "b"), "describe photos", r"class name 'a\ud800'"),
+    ("a line end in a class", named("a\nb", "b"), "describe photos", r"class name 'a\nb'"),
+    ("a turned class", named("a\u202eb", "b"), "describe photos", r"class name 'a\u202eb'"),
     ("an end of text in a class", named("a\0", "b"), TRAIN, r"class name 'a\x00'"),
     ("half a character in a setting", settings('data: {name: folder, root: "photos\\ud800"}'),
      "train --config c.yaml",

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +17,6 @@ import pytest
 import uvicorn
 from PIL import Image
 
-from recoseg.label.guard import Guard
 from recoseg.label.label_folder import LabelFolder
 from recoseg.label.labelling import Labelling
 from recoseg.label.serve import bound_socket
@@ -61,8 +64,8 @@ class Served:
         socket = bound_socket("127.0.0.1", 0, usual=0)
         self.port = socket.getsockname()[1]
         self.address = f"http://127.0.0.1:{self.port}"
-        guard = Guard(application(self.labelling), token=TOKEN, port=self.port)
-        self.server = uvicorn.Server(uvicorn.Config(guard, log_level="error", lifespan="off", ws="none"))
+        app = application(self.labelling, token=TOKEN)
+        self.server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off", ws="none"))
         self.server.config.timeout_graceful_shutdown = 1
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [socket]})
         self.thread.start()
@@ -99,6 +102,58 @@ def served() -> Iterator[Callable[..., Served]]:
     yield start
     for one in running:
         one.close()
+
+
+class Started:
+    """The command in a process of its own, and a client for it."""
+
+    def __init__(self, root: Path, cache: Path, *words: str, opens: bool) -> None:
+        environment = {**os.environ, "XDG_CACHE_HOME": str(cache), "PYTHONUNBUFFERED": "1"}
+        command = [sys.executable, "-m", "recoseg", "label", str(root), *words]
+        command += [] if opens else ["--no-browser"]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        assert self.process.stdout is not None
+        self.lines: list[str] = []
+        for line in self.process.stdout:
+            self.lines.append(line)
+            if found := re.match(r"(http://\S+)/\?token=(\S+)", line):
+                self.address, self.token = found.groups()
+                break
+        else:
+            pytest.fail("no address was printed")
+        headers = {"Authorization": f"Bearer {self.token}"}
+        self.client = httpx.Client(base_url=self.address, headers=headers, timeout=60)
+
+    def mark(self, number: int, one: object, x: int, y: int) -> httpx.Response:
+        action = {
+            "id": f"m{number}",
+            "type": "mark",
+            "image": "a",
+            "class": one,
+            "shape": "points",
+            "at": [[x, y]],
+        }
+        return self.client.post("/api/actions", json={"client": "test", "actions": [action]})
+
+    def end(self, number: int) -> None:
+        self.client.close()
+        self.process.send_signal(number)
+        self.process.wait(300)
+
+
+@pytest.fixture
+def start(tmp_path) -> Iterator[Callable[..., Started]]:
+    running: list[Started] = []
+
+    def begin(root: Path, *words: str, opens: bool = False) -> Started:
+        running.append(Started(root, tmp_path / "cache", *words, opens=opens))
+        return running[-1]
+
+    yield begin
+    for one in running:
+        if one.process.poll() is None:
+            one.process.kill()
+            one.process.wait()
 
 
 @pytest.fixture

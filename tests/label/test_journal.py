@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import tempfile
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from recoseg.label.actions import NotNowError
 from recoseg.label.journal import NAME, Journal
 from recoseg.label.label_folder import LabelFolder
 from recoseg.label.label_state import LabelState
+from recoseg.label.marks import Painted
 
 KEYS = ("a", "b/c")
 PIXEL = st.lists(st.integers(-3, 12), min_size=2, max_size=2)
@@ -145,7 +147,73 @@ def test_of_a_list_with_a_mistake_nothing_is_applied(tmp_path):
     folder.close()
 
 
-def test_a_last_line_without_its_end_is_left_out_and_the_next_one_follows_the_whole_ones(tmp_path):
+def labels_of(records: list[dict]) -> dict:
+    """What a folder shows of them: its state and its labels."""
+    state = LabelState.replay(records)
+    painted = {key: Painted.blank(8, 10) for key in KEYS}
+    for key in KEYS:
+        for record in state.active(key):
+            painted[key].paint(record)
+    return {"state": state.as_plain(), "labels": {key: painted[key].ids.tolist() for key in KEYS}}
+
+
+def test_damage_to_any_byte_is_found_or_harmless(tmp_path):
+    folder = new_folder(tmp_path)
+    folder.add_classes("pqrs")
+    for number in range(12):
+        at = [[number % 10, number % 8], [3, number % 5]]
+        mark = {"type": "mark", "image": KEYS[number % 2], "class": number % 4, "shape": "points", "at": at}
+        folder.do("one", [{"id": f"m{number}", **mark}])
+    folder.do("two", [{"id": "u", "type": "undo"}, {"id": "d", "type": "delete_class", "class": 1}])
+    folder.close()
+    whole = (tmp_path / NAME).read_bytes()
+    path = tmp_path / "damaged" / NAME
+    path.parent.mkdir()
+    path.write_bytes(whole)
+    intact = Journal(path)
+    intact.close()
+    expected = labels_of(intact.records)
+    random = np.random.default_rng(0)
+    found = 0
+    for case in range(1_500):
+        place, byte = int(random.integers(len(whole))), int(random.integers(1, 256))
+        flipped, inserted = bytes([whole[place] ^ byte]), bytes([byte])
+        damaged = {0: flipped, 1: b"", 2: whole[place : place + 1] + inserted}[case % 3]
+        path.write_bytes(whole[:place] + damaged + whole[place + 1 :])
+        path.with_suffix(".torn").unlink(missing_ok=True)
+        try:
+            journal = Journal(path)
+        except UserError as error:
+            found += bool(
+                re.fullmatch(rf"{re.escape(str(path))}: (one of )?lines? \d+.* is damaged; .*", str(error))
+            )
+            continue
+        journal.close()
+        if journal.torn is None:
+            assert labels_of(journal.records) == expected, (case, place, byte)
+        else:
+            found += 1
+            assert labels_of(journal.records) == labels_of(intact.records[: len(journal.records)])
+    assert found > 1_400
+
+
+def test_an_older_journal_without_checksums_opens_and_is_protected_from_the_next_action_on(tmp_path):
+    path = tmp_path / NAME
+    path.write_text('{"number":1,"id":"a"}\n{"number":2,"id":"b"}\n')
+    journal = Journal(path)
+    assert [record["id"] for record in journal.records] == ["a", "b"]
+    journal.append([{"number": 3, "id": "c"}])
+    journal.append([{"number": 4, "id": "d"}])
+    journal.close()
+    again = Journal(path)
+    again.close()
+    assert again.records == [{"number": n, "id": name} for n, name in enumerate("abcd", 1)]
+    path.write_text(path.read_text().replace('"id":"b"', '"id":"x"'))
+    with pytest.raises(UserError, match="one of lines 1 to 3 is damaged"):
+        Journal(path)
+
+
+def test_a_last_line_without_its_end_is_kept_beside_and_the_next_one_follows_the_whole_ones(tmp_path):
     path = tmp_path / NAME
     journal = Journal(path)
     journal.append([{"number": 1, "id": "a"}, {"number": 2, "id": "b"}])
@@ -154,6 +222,8 @@ def test_a_last_line_without_its_end_is_left_out_and_the_next_one_follows_the_wh
         file.write(b'{"number":3,"id":"torn')
     journal = Journal(path)
     assert [record["id"] for record in journal.records] == ["a", "b"]
+    assert journal.torn is not None
+    assert journal.torn.read_bytes() == b'{"number":3,"id":"torn\n'
     journal.append([{"number": 3, "id": "c"}])
     journal.close()
     assert [json.loads(line)["id"] for line in path.read_text().splitlines()] == ["a", "b", "c"]

@@ -3,71 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import signal
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
-import httpx
 import numpy as np
-import pytest
 import torch
 from PIL import Image
 
 from recoseg.cli.main import main
 from recoseg.models.encoders import ENCODERS
-
-
-class Started:
-    """The command in a process of its own, and a client for it."""
-
-    def __init__(self, root: Path, cache: Path, *words: str) -> None:
-        environment = {**os.environ, "XDG_CACHE_HOME": str(cache), "PYTHONUNBUFFERED": "1"}
-        command = [sys.executable, "-m", "recoseg", "label", str(root), "--no-browser", *words]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            if found := re.match(r"(http://\S+)/\?token=(\S+)", line):
-                self.address, self.token = found.groups()
-                break
-        else:
-            pytest.fail("no address was printed")
-        headers = {"Authorization": f"Bearer {self.token}"}
-        self.client = httpx.Client(base_url=self.address, headers=headers, timeout=60)
-
-    def mark(self, number: int, one: object, x: int, y: int) -> httpx.Response:
-        action = {
-            "id": f"m{number}",
-            "type": "mark",
-            "image": "a",
-            "class": one,
-            "shape": "points",
-            "at": [[x, y]],
-        }
-        return self.client.post("/api/actions", json={"client": "test", "actions": [action]})
-
-    def end(self, number: int) -> None:
-        self.client.close()
-        self.process.send_signal(number)
-        self.process.wait(60)
-
-
-@pytest.fixture
-def start(tmp_path) -> Iterator[Callable[..., Started]]:
-    running: list[Started] = []
-
-    def begin(root: Path, *words: str) -> Started:
-        running.append(Started(root, tmp_path / "cache", *words))
-        return running[-1]
-
-    yield begin
-    for one in running:
-        if one.process.poll() is None:
-            one.process.kill()
-            one.process.wait()
 
 
 def test_a_server_that_is_killed_between_clicks_has_them_all_at_its_next_start(image_folder, start, until):
@@ -81,6 +24,8 @@ def test_a_server_that_is_killed_between_clicks_has_them_all_at_its_next_start(i
     port = server.address.rpartition(":")[2]
     again = start(root, "--port", port)  # the same port: whoever had the page open goes on
     assert again.token == server.token
+    assert [line for line in again.lines if str(root / "label_journal.torn") in line]
+    assert b"never acknowl" in (root / "label_journal.torn").read_bytes()
     image = again.client.get("/api/image", params={"key": "a"}).json()
     assert image["pixels"] == {"0": 3, "1": 2}
     assert again.mark(2, 1, 9, 9).json()["records"][0]["at"] == [[2, 3]]  # sent again, and not applied again
@@ -106,6 +51,7 @@ def test_mistakes_are_told_in_one_line(tmp_path, capsys, image_folder):
         (["--simulate", str(root), "--port", "5"], "--port has no effect beside --simulate"),
         (["--simulate", str(root), "--clicks", "0"], "--clicks must be at least 1"),
         ([str(tmp_path / "nothing")], "does not exist"),
+        ([str(root / "images")], f"give the folder above it: {root}"),
         ([str(root), "--port", "99999"], "needs a number from 0 to 65535"),
     ):
         assert main(["label", *words]) == 1

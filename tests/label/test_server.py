@@ -11,10 +11,10 @@ import httpx
 import numpy as np
 from PIL import Image
 
-from recoseg.label.guard import MOST_BYTES
 from recoseg.label.map_prediction import MapPrediction
 from recoseg.label.marks import VOID
 from recoseg.label.messages import Spot
+from recoseg.label.server import MOST_BYTES
 from recoseg.types import IGNORE
 
 
@@ -63,7 +63,8 @@ def test_undo_of_one_tab_takes_back_what_another_did_and_both_hear_of_it(served,
         with httpx.stream(
             "GET",
             f"{server.address}/api/events",
-            params={"token": "a-token-of-some-letters", "since": 0},
+            params={"since": 0},
+            headers=BEARER,
             timeout=60,
         ) as stream:
             kind = ""
@@ -198,7 +199,7 @@ def test_files_are_written_for_others(served, image_folder):
 
 
 def test_names_are_never_taken_for_anything_else(served, image_folder, until):
-    markup = "<img src=x onerror=alert(1)>&\u2028\"'[red]"
+    markup = "<img src=x onerror=alert(1)>&\"'[red]"
     root = image_folder({"<b>x": (8, 8)})
     server = served(root)
     assert server.do({"type": "add_class", "name": markup}).status_code == 200
@@ -219,19 +220,18 @@ STRANGERS = [
     {"Authorization": "a-token-of-some-letters"},
     BEARER | {"Origin": "http://evil.example"},
     BEARER | {"Origin": "null"},
-    BEARER | {"Host": "evil.example"},
-    BEARER | {"Host": "127.0.0.1"},
+    BEARER | {"Origin": "http://127.0.0.1:1"},
+    {"Cookie": "recoseg_label_1=a-token-of-some-letters"},
 ]
 
 
 def test_strangers_are_refused(served, image_folder):
     server = served(image_folder({"a": (8, 8)}))
     paths = (
-        "/",
+        "/?token=wrong",
         "/api/state",
+        "/api/state?token=a-token-of-some-letters",
         "/api/tile/image?key=a&level=0&x=0&y=0",
-        "/docs",
-        "/openapi.json",
         "/api/events",
     )
     body = {"client": "x", "actions": [{"id": "1", "type": "add_class", "name": "leaf"}]}
@@ -243,7 +243,25 @@ def test_strangers_are_refused(served, image_folder):
                 assert answer.status_code == 403, (path, headers)
                 assert answer.headers["content-security-policy"].startswith("default-src 'none'")
                 assert "access-control-allow-origin" not in answer.headers
+                assert "set-cookie" not in answer.headers
+        assert stranger.get("/docs").status_code == stranger.get("/openapi.json").status_code == 404
+        assert stranger.get("/api/state", headers=BEARER | {"Host": "evil.example"}).status_code == 400
     assert server.get("/api/state").json()["classes"] == []
+
+
+def test_the_page_exchanges_the_token_for_a_cookie_that_scripts_cannot_read(served, image_folder):
+    server = served(image_folder({"a": (8, 8)}))
+    with httpx.Client(base_url=server.address) as browser:
+        answer = browser.get("/", params={"token": "a-token-of-some-letters"})
+        assert (answer.status_code, answer.headers["location"]) == (303, "/")
+        name, _, rest = answer.headers["set-cookie"].partition("=")
+        assert name == f"recoseg_label_{server.port}"  # another server has another cookie
+        assert {"HttpOnly", "SameSite=strict"} <= set(rest.split("; "))
+        assert browser.get("/").text.startswith("<!doctype html>")
+        state = browser.get("/api/state").json()
+        assert "a-token-of-some-letters" not in json.dumps(state)
+        elsewhere = {"Origin": "http://127.0.0.1:1"}  # the same site, for browsers
+        assert browser.post("/api/export", json={}, headers=elsewhere).status_code == 403
 
 
 def test_our_own_origin_may_ask(served, image_folder):
@@ -280,9 +298,8 @@ def test_the_page_gives_its_own_files_alone(served, image_folder):
 def test_a_large_body_is_refused_by_what_it_says_and_by_what_it_is(served, image_folder):
     server = served(image_folder({"a": (8, 8)}))
     with socket.create_connection(("127.0.0.1", server.port)) as connection:
-        head = (
-            f"POST /api/actions?token=a-token-of-some-letters HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
-        )
+        head = f"POST /api/actions HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+        head += "Authorization: Bearer a-token-of-some-letters\r\n"
         connection.sendall(f"{head}Content-Length: 8000000000\r\n\r\n".encode())
         assert connection.recv(4096).startswith(b"HTTP/1.1 413")  # before a byte of it came
 
@@ -306,6 +323,10 @@ NO_ACTIONS = (
     {"id": "1", "type": ["mark"]},
     {"id": "1", "type": "import", "image": "a", "mask": ""},
     {"id": "1", "type": "add_class", "name": "\ud800"},
+    {"id": "1", "type": "add_class", "name": "two\nlines"},
+    {"id": "1", "type": "add_class", "name": "two\u2028lines"},
+    {"id": "1", "type": "change_class", "class": 0, "name": "\u202efael"},
+    {"id": "1", "type": "add_class", "name": "a\x1b[31m"},
     {"id": "1" * 65, "type": "add_class", "name": "a"},
     MARK | {"at": [[1e9, 0]]},
     MARK | {"at": [[1, 0]] * 20_001},
@@ -370,3 +391,39 @@ def test_predictions_of_all_images_are_written_where_there_are_some(served, imag
     server.labelling.predictions.put("b", found)
     assert server.client.post("/api/export", json=body).json()["files"] == 1
     assert (np.array(Image.open(root / "export/prediction/index/b.png")) == 1).all()
+
+
+def test_images_come_in_natural_order(served, image_folder):
+    server = served(image_folder(dict.fromkeys(("10", "0", "2", "1", "b/x9", "b/x10"), (8, 8))))
+    answer = server.get("/api/images").json()
+    assert [image["key"] for image in answer["images"]] == ["0", "1", "2", "10", "b/x9", "b/x10"]
+    assert [image["index"] for image in answer["images"]] == list(range(6))
+
+
+def test_a_missing_or_damaged_image_is_404_and_a_full_disk_costs_no_thumbnail(served, image_folder):
+    root = image_folder({"a": (8, 8), "gone": (8, 8), "broken": (8, 8)})
+    server = served(root)
+    (root / "images" / "gone.png").unlink()
+    (root / "images" / "broken.png").write_bytes(b"no image")
+    for key in ("gone", "broken"):
+        for path in ("thumbnail", "tile/image"):
+            answer = server.get(f"/api/{path}", key=key, level=0, x=0, y=0)
+            assert answer.status_code == 404, (path, key)
+            assert f"{key}.png" in answer.json()["error"]
+    (root / ".recoseg" / "label" / "thumbnails").write_text("in the way of a folder")
+    assert server.get("/api/thumbnail", key="a").status_code == 200
+
+
+def test_a_class_keeps_its_key_when_another_is_deleted(served, image_folder):
+    server = served(image_folder({"a": (8, 8)}), *"abcdefghijk")
+
+    def keys() -> dict[str, int | None]:
+        return {one["name"]: one["key"] for one in server.get("/api/state").json()["classes"]}
+
+    before = keys()
+    assert list(before.values()) == [*range(1, 10), None, None]
+    server.do({"type": "delete_class", "class": 1})
+    del before["b"]
+    assert keys() == before
+    server.do({"type": "add_class", "name": "new"})  # the key that is free
+    assert keys() == before | {"new": 2}

@@ -27,7 +27,7 @@ from recoseg.data.label_codes import (
 from recoseg.data.problem import FileError
 from recoseg.errors import UserError
 from recoseg.files import regular
-from recoseg.text import did_you_mean, nearest_name
+from recoseg.text import did_you_mean, nearest_name, require_plain_name
 from recoseg.types import IGNORE, ClassInfo
 
 _FIELDS = ("names", "palette", "ignore_index", "format", "partial")
@@ -212,6 +212,8 @@ def _parse_names(names: object) -> tuple[str, ...]:
     if not isinstance(names, list) or not names or not all(isinstance(n, str) and n.strip() for n in names):
         raise UserError('"names" must be a list of class names, such as ["background", "leaf"]')
     ClassInfo(tuple(names), colours_of(names))  # says what else a list of names must be
+    for name in names:
+        require_plain_name(name, what="the class name")
     return tuple(names)
 
 

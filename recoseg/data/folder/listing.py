@@ -59,6 +59,8 @@ def _image_folder(root: Path) -> Path:
         raise UserError(f"the data folder {root} {trouble}; give a folder that holds images/ and labels/")
     images = root / "images"
     if not images.is_dir():
+        if root.name == "images":
+            raise UserError(f"{root} holds the images themselves; give the folder above it: {root.parent}")
         raise UserError(
             f"{root} has no folder images/; put images into {images} and labels into {root / 'labels'}, "
             "or let recoseg prepare make such a folder from a dataset in its own layout, or recoseg import "

@@ -48,7 +48,7 @@ export class ClassesPanel {
       const { item } = this.rows.get(id);
       if (this.list.children[index] !== item) this.list.insertBefore(item, this.list.children[index] ?? null);
     });
-    classes.forEach((each, index) => this._fill(each, index));
+    classes.forEach((each) => this._fill(each));
     if (classes.length) this._fillVoid();
     byId("no-classes").hidden = classes.length > 0 || !folder;
     for (const [id, row] of this.rows) row.button.setAttribute("aria-pressed", String(id === chosen));
@@ -71,14 +71,13 @@ export class ClassesPanel {
     return row;
   }
 
-  _fill({ id, name, colour, marks, share }, index) {
+  _fill({ id, name, colour, key, marks, share }) {
     const row = this.rows.get(id);
-    const key = index < 9 ? String(index + 1) : "";
     row.box.style.background = css(colour);
     row.item.style.setProperty("--colour", css(colour));
     row.name.textContent = name;
     row.name.title = name;
-    row.key.textContent = key;
+    row.key.textContent = key ?? "";
     row.key.hidden = !key;
     row.count.textContent = share === null ? counted(marks, "mark") : `${counted(marks, "mark")} · ${percent(share, share < 0.1 ? 1 : 0)}`;
     row.count.title = share === null ? "" : `${percent(share, 1)} of all predicted pixels`;

@@ -81,7 +81,7 @@ export class Keys {
     const { key, target } = event;
     const isOnStage = target === this.stage.element || target === document.body;
     if (isOnStage && this._onStage(event)) return true;
-    if (/^[0-9]$/.test(key)) this.person.choose(key === "0" ? "void" : Number(key) - 1);
+    if (/^[0-9]$/.test(key)) this.person.choose(Number(key));
     else if (key === "Escape") this._escape();
     else if (key === "?") byId("help").showModal();
     else if (TOOLS[key.toLowerCase()]) this.store.set({ tool: TOOLS[key.toLowerCase()] });

@@ -18,12 +18,11 @@ import { Stage } from "./stage.js";
 import { nameOf, newStore } from "./state.js";
 import { Thumbnails } from "./thumbnails.js";
 
-const token = new URLSearchParams(location.search).get("token") ?? "";
-const server = new Server(token, uniqueName());
+const server = new Server(uniqueName());
 const store = newStore();
 const marks = new LocalMarks();
 const actions = new Actions(store, marks, server.client);
-const shelf = new Shelf(token);
+const shelf = new Shelf();
 const outbox = new Outbox(server, shelf, {
   accepted: applied,
   refused: (action, message) => {
@@ -42,7 +41,7 @@ const opener = new ImageOpener(server, store, stage, thumbnails);
 const queue = new Queue(server, store, actions, { goTo: (spot) => opener.spot(spot), say, warn });
 const person = {
   label, mark, tell, say, undo, redo, alone,
-  choose: (index) => choose(index === "void" ? "void" : store.values.classes[index]?.id),
+  choose: (key) => choose(key === 0 ? "void" : store.values.classes.find((each) => each.key === key)?.id),
   step: (by) => opener.step(by),
   showSpot: () => queue.show(),
   ask: () => queue.toggle(),
@@ -76,7 +75,7 @@ async function begin() {
     await load();
   } catch (error) {
     if (error instanceof Refusal && error.final) {
-      warn(error.status === 403 ? "The server wants the token: use the address that it printed." : error.message);
+      warn(error.status === 403 ? "Open the address that recoseg label printed: it lets this browser in." : error.message, true);
       return;
     }
     store.set({ connected: false });
@@ -94,7 +93,8 @@ async function begin() {
 }
 
 async function load() {
-  const { learner, training, folder, total, ...counted } = await server.ask("/api/state");
+  const { id, learner, training, folder, total, ...counted } = await server.ask("/api/state");
+  shelf.folder = id;
   store.set({ learner, training, folder, total });
   count(counted);
   document.title = `${store.values.folder} · recoseg label`;

@@ -117,9 +117,8 @@ export class Outbox {
 
 /** The browser's database of unsent actions. Where there is none, the page's memory has to do, and says so. */
 export class Shelf {
-  /** @param {string} folder which folder's server this is: another may come to the same address later */
-  constructor(folder) {
-    this.folder = folder;
+  constructor() {
+    this.folder = ""; // which folder's server this is, as it says: another may come to the same address later
     this.works = true;
     this.database = open().catch(() => {
       this.works = false;

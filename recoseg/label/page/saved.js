@@ -12,6 +12,7 @@ export function bindSaved(store, shelf) {
       const kept = shelf.works ? "It is kept in this browser, and sent again." : "It is kept only while this page is open, and sent again.";
       show("unsaved", `Not saved: ${counted(unsaved, "action")}`, `${trouble}. ${kept}`, `, ${trouble}`);
     } else if (unsaved) show("saving", "Saving", "On its way to the disk.");
+    else if (connected === null) show("saving", "Opening", "The server has not answered yet.");
     else if (!connected) show("gone", "Saved, but the server is gone", "It does not answer. The page goes on trying.");
     else show("saved", "Saved", "Everything is on the disk of the server.");
   });
@@ -38,12 +39,12 @@ export function say(text) {
   byId("said").textContent = text;
 }
 
-/** A line that goes away by itself. @param {string} text */
-export function warn(text) {
+/** A line that goes away by itself, unless it `lasts`. @param {string} text */
+export function warn(text, lasts = false) {
   const close = make("button", { type: "button", "aria-label": "Close", class: "quiet" }, "×");
   const notice = make("p", { class: "notice" }, make("span", {}, text), close);
   close.addEventListener("click", () => notice.remove());
-  setTimeout(() => notice.remove(), NOTICE);
+  if (!lasts) setTimeout(() => notice.remove(), NOTICE);
   const all = byId("notices");
   all.append(notice);
   while (all.children.length > 3) all.firstChild.remove();

@@ -1,4 +1,4 @@
-// Asking the server: addresses with the token, answers or errors, and the stream of what happens.
+// Asking the server: answers or errors, and the stream of what happens. A cookie that scripts cannot read holds the token.
 
 /** An answer that says no. `final` ones stay the same however often one asks. */
 export class Refusal extends Error {
@@ -10,16 +10,14 @@ export class Refusal extends Error {
 }
 
 export class Server {
-  /** @param {string} token @param {string} client the name of this tab */
-  constructor(token, client) {
-    this.token = token;
+  /** @param {string} client the name of this tab */
+  constructor(client) {
     this.client = client;
   }
 
   /** @param {string} path @param {Record<string, string | number>} [query] */
   address(path, query = {}) {
     const words = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]));
-    words.set("token", this.token);
     return `${path}?${words}`;
   }
 

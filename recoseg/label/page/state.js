@@ -1,7 +1,7 @@
 // What the page knows: values under names, and who wants to hear when one changes.
 
 /**
- * @typedef {{id: number, name: string, colour: number[], marks: number, pixels: number, share: number | null}} LabelClass
+ * @typedef {{id: number, name: string, colour: number[], key: number | null, marks: number, pixels: number, share: number | null}} LabelClass
  * @typedef {{key: string, index: number, width: number, height: number, levels: number, tile: number,
  *   pixels: Record<string, number>, accepted: boolean, labels: number, prediction: number}} LabelImage
  * @typedef {{image: string, x: number, y: number, guess: number | null, second: number | null,
@@ -45,7 +45,7 @@ export function newStore() {
     layer: "prediction", opacity: 0.5, outlines: false, marks: true,
     /** @type {number | null} */ alone: null,
     /** @type {Spot | null} */ spot: null, asking: false,
-    connected: true,
+    /** @type {boolean | null} */ connected: null,
     saving: { unsaved: 0, trouble: "" },
   });
 }
