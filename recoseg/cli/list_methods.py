@@ -16,7 +16,7 @@ from typing import get_type_hints
 _ROWS = {"mean_teacher": "classmix"}
 """A method -> the row of tables that has its default settings, where that is not called after it."""
 
-LABELS_SUFFICE = ("supervised",)
+LABELS_SUFFICE = ("supervised", "probe")
 SECOND_NETWORK = ("gct", "ecs", "dmt")
 """As the classes of methods say; these import torch, which a table need not wait for."""
 
