@@ -42,6 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
         MachineFacts,
         StepTimes,
         look_at,
+        measure_probe,
         schedule,
         suggested_yaml,
         time_steps,
@@ -66,10 +67,17 @@ def run(arguments: argparse.Namespace) -> int:
     if facts.longest > LARGE:
         _tell_to_shrink(facts, root, console)
         return 0
+    with progress_of(new_console(stderr=True), doing="reading features", did="features read:") as progress:
+        probe = measure_probe(dataset, facts, progress=progress) if machine.has_weights else None
+    if probe is not None:
+        console.print(f"probe:   a linear classifier of frozen features has {probe}", soft_wrap=True)
+        if probe.have_no_up:
+            console.print("note:    these images have no up: training flips and turns them")
+    no_up = probe is not None and probe.have_no_up
     console.print("timing a few steps ...")
-    times = time_steps(suggested_yaml(facts, machine, schedule(facts, StepTimes())))
-    found = schedule(facts, times, minutes=arguments.minutes)
-    write_whole(target, suggested_yaml(facts, machine, found))
+    times = time_steps(suggested_yaml(facts, machine, schedule(StepTimes()), have_no_up=no_up))
+    found = schedule(times, minutes=arguments.minutes)
+    write_whole(target, suggested_yaml(facts, machine, found, have_no_up=no_up))
     length = f"{found.iterations} iterations, about {max(1, round(found.minutes))} min"
     console.print(printable(f"config:  {target}, {length}"))
     console.print(printable(f"train:   recoseg train --data {shlex.quote(str(root))}"), soft_wrap=True)

@@ -16,13 +16,22 @@ import yaml
 from rich.console import Console
 
 from recoseg.builders.data import class_counter
+from recoseg.builders.models import build_starting_model
 from recoseg.config.load import load
+from recoseg.config.model_settings import DeepLabV3PlusModel
 from recoseg.data.file_dataset import FileDataset
 from recoseg.data.image_files import upright_size
 from recoseg.data.worker_processes import Progress
+from recoseg.evaluate.loop import evaluate
+from recoseg.evaluate.resampling import Interval, mean_iou_interval
+from recoseg.losses.cross_entropy import root_inverse_frequency
+from recoseg.models.network import SegmentationNetwork
 from recoseg.models.pretrained import has_imagenet_weights
+from recoseg.probe import fit_probe
+from recoseg.probe.orientation import have_no_up
 from recoseg.runs.start import run_to_end
-from recoseg.text import how_many, percent_of_pixels, printable, shortened
+from recoseg.seeds import permutation
+from recoseg.text import how_many, percent, percent_of_pixels, percent_range, printable, shortened
 from recoseg.training.early_end import machine_bytes
 
 ENCODER = "efficientnet_lite0"
@@ -32,9 +41,8 @@ LARGE = 1024
 _MOST_SIZES = 200
 _FEW = 25
 _BUSY = 0.3
-_ITERATIONS = 1500
-_LEAST_SEMI_SUPERVISED = 500
-"""Iterations; in fewer, a young teacher's mistakes cost more than unlabelled images give."""
+_MOST_SCORED = 150  # validation images that a probe is scored on
+_ITERATIONS = 1000
 
 
 @dataclass(frozen=True)
@@ -81,45 +89,48 @@ class MachineFacts:
 
 
 @dataclass(frozen=True)
+class ProbeFacts:
+    """What the frozen features of the encoder know already."""
+
+    mean_iou: float
+    interval: Interval | None
+    num_images: int  # that it was scored on
+    have_no_up: bool  # whether images that are flipped or turned are as likely
+
+    def __str__(self) -> str:
+        between = f" ({percent_range(*self.interval)})" if self.interval else ""
+        return (
+            f"mean IoU {percent(self.mean_iou)}{between} on {how_many(self.num_images, 'validation image')}"
+        )
+
+
+@dataclass(frozen=True)
 class StepTimes:
     """Seconds; 0 before anything is timed."""
 
-    supervised: float = 0.0
-    full: float = 0.0  # with unlabelled images, where the method uses them
+    step: float = 0.0
     evaluation: float = 0.0
-
-    def mean(self, *, semi_supervised: bool) -> float:
-        """Of a step; a fifth of a semi-supervised run is its supervised start."""
-        return 0.2 * self.supervised + 0.8 * self.full if semi_supervised else self.supervised
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long a run is, and by which kind of method."""
+    """How long a run is."""
 
     iterations: int
     evaluate_every: int
     minutes: float
-    semi_supervised: bool
 
 
-def schedule(facts: FolderFacts, times: StepTimes, *, minutes: float | None = None) -> Schedule:
+def schedule(times: StepTimes, *, minutes: float | None = None) -> Schedule:
     """The usual length of a run, or as many iterations as fit into `minutes`."""
-
-    def of(*, semi_supervised: bool) -> Schedule:
-        step = times.mean(semi_supervised=semi_supervised)
-        seconds = _ITERATIONS * step if minutes is None else 60 * minutes
-        evaluations = min(10, max(2, int(0.1 * seconds / max(times.evaluation, 1e-6))))  # a tenth of the time
-        iterations = _ITERATIONS
-        if minutes is not None:
-            iterations = max(50, round((seconds - evaluations * times.evaluation) / step))
-        taken = (iterations * step + evaluations * times.evaluation) / 60
-        return Schedule(iterations, -(-iterations // evaluations), taken, semi_supervised)
-
-    found = of(semi_supervised=facts.is_semi_supervised)
-    if found.semi_supervised and found.iterations < _LEAST_SEMI_SUPERVISED:
-        return of(semi_supervised=False)
-    return found
+    seconds = _ITERATIONS * times.step if minutes is None else 60 * minutes
+    evaluations = min(10, max(2, int(0.1 * seconds / max(times.evaluation, 1e-6))))  # a tenth of the time
+    iterations = _ITERATIONS
+    if minutes is not None:
+        left = seconds - (evaluations + 1) * times.evaluation  # and one of the start
+        iterations = max(50, round(left / times.step))
+    taken = (iterations * times.step + (evaluations + 1) * times.evaluation) / 60
+    return Schedule(iterations, -(-iterations // evaluations), taken)
 
 
 def look_at(dataset: FileDataset, root: Path, *, progress: Progress | None = None) -> FolderFacts:
@@ -141,10 +152,42 @@ def look_at(dataset: FileDataset, root: Path, *, progress: Progress | None = Non
     )
 
 
-def suggested_yaml(facts: FolderFacts, machine: MachineFacts, run: Schedule) -> str:
+def measure_probe(
+    dataset: FileDataset, facts: FolderFacts, *, progress: Progress | None
+) -> ProbeFacts | None:
+    """Fit a probe to the labelled training images, and score it; None without validation images."""
+    val = [key for key in dataset.keys("val") if dataset.has_labels(key)]
+    if not val:
+        return None
+    scored = [val[place] for place in permutation(len(val), 0, "init")[:_MOST_SCORED]]
+    section = DeepLabV3PlusModel(encoder=ENCODER, pretrained="auto", start="probe")
+    network, _ = build_starting_model(section, len(dataset.classes), seed=0)
+    assert isinstance(network, SegmentationNetwork)
+    train, device = dataset.keys("train"), torch.device("cpu")
+    shares = torch.tensor([facts.shares[name] for name in dataset.classes.names])
+    fit_probe(
+        network,
+        dataset,
+        [key for key in train if dataset.has_labels(key)],
+        len(dataset.classes),
+        sparse=dataset.partial,
+        class_weights=root_inverse_frequency(shares),
+        device=device,
+        progress=progress,
+    )
+    scores = evaluate(network, dataset, scored, device=device, each_image=True)
+    assert scores.images is not None
+    no_up = have_no_up(network, dataset, [*train, *dataset.keys("val")], device=device)
+    return ProbeFacts(scores.mean_iou, mean_iou_interval(scores.images), len(scored), no_up)
+
+
+def suggested_yaml(
+    facts: FolderFacts, machine: MachineFacts, run: Schedule, *, have_no_up: bool = False
+) -> str:
     """A config with a comment for each choice. Names of folders and classes are values or comments in it."""
     crop = min(256, 32 * max(1, min(facts.size) // 32))
-    learning = _SEMI_SUPERVISED if run.semi_supervised else f"method: supervised # {_why_supervised(facts)}"
+    learning = _SEMI_SUPERVISED if facts.is_semi_supervised else _SUPERVISED
+    turned = _TURNED if have_no_up else ""
     root = yaml.safe_dump(str(facts.root), default_style='"', allow_unicode=True, width=float("inf")).strip()
     weights = "published weights, which help a lot" if machine.has_weights else _NO_WEIGHTS
     return f"""\
@@ -155,13 +198,15 @@ data:
   root: {root}
 augment:
   crop: [{crop}, {crop}] # of images of {facts.size[0]}x{facts.size[1]}
-  jitter: 0.5
+{turned}  jitter: 0.5
   jitter_strength: 0.3
   blur: 0.2
 model:
   name: deeplab_v3_plus
   encoder: {ENCODER}
   pretrained: auto # {weights}
+  start: probe # a linear classifier of the encoder's features; the decoder adds to it
+  frozen_batch_norm: encoder
   decoder_width: 128
   separable: true
   rates: fit
@@ -169,8 +214,8 @@ model:
 {learning}
 optimiser:
   name: adamw
-  lr: 0.0006
-  head_lr_factor: 5
+  lr: 0.0001 # gentle with what the encoder knows
+  head_lr_factor: 10
 train:
   iterations: {run.iterations} # about {max(1, round(run.minutes))} min on this machine
   labelled_per_step: 2
@@ -181,6 +226,11 @@ train:
 
 
 _NO_WEIGHTS = "none here; pip install 'recoseg[weights]' has some, which help a lot"
+_SUPERVISED = "method: supervised # there are fewer unlabelled than labelled images"
+_TURNED = """\
+  flip_vertical: 0.5 # these images have no up
+  rotate: 0.75
+"""
 _SEMI_SUPERVISED = """\
 method: # uses the unlabelled images too: see docs/choosing.md
   name: mean_teacher
@@ -190,12 +240,6 @@ method: # uses the unlabelled images too: see docs/choosing.md
 contrast:
   name: reco
   feature_channels: 128"""
-
-
-def _why_supervised(facts: FolderFacts) -> str:
-    if facts.is_semi_supervised:
-        return f"unlabelled images help in runs of at least {_LEAST_SEMI_SUPERVISED} iterations"
-    return "there are fewer unlabelled than labelled images"
 
 
 def _rarest(facts: FolderFacts) -> str:
@@ -242,18 +286,21 @@ def told(facts: FolderFacts, machine: MachineFacts) -> list[str]:
 
 
 def time_steps(text: str) -> StepTimes:
-    """A few steps by a config, without and with unlabelled images, and an evaluation between them."""
-    words = ["--train.iterations=8", "--train.evaluate_every=4", "--train.log_every=1"]
+    """A few steps by a config, and an evaluation between them; all of it is thrown away."""
+    words = [
+        "--train.iterations=8",
+        "--train.evaluate_every=4",
+        "--train.log_every=1",
+        "--model.start=random",
+    ]
     with TemporaryDirectory() as scratch:
         file = Path(scratch) / "config.yaml"
         file.write_text(text, encoding="utf-8")
         if hasattr(load(file).method, "supervised_start"):
-            words.append("--method.supervised_start=4")
+            words.append("--method.supervised_start=0")
         out = Path(scratch) / "run"
         folder = run_to_end(load(file, words), out, console=Console(quiet=True), page=False)
         ends = [line["seconds"] for line in folder.read_losses()]
-    took = [
-        later - earlier for earlier, later in pairwise(ends)
-    ]  # the first step of each kind has more to do
-    full = median(took[4:])
-    return StepTimes(supervised=median(took[:3]), full=full, evaluation=max(0.0, took[3] - full))
+    took = [later - earlier for earlier, later in pairwise(ends)]  # without the first, which has more to do
+    step = median([*took[:3], *took[4:]])
+    return StepTimes(step=step, evaluation=max(0.0, took[3] - step))

@@ -24,37 +24,44 @@ def facts(
 def written(tmp_path: Path, of: FolderFacts, times: StepTimes, *, minutes: float | None = None):
     """The config that is written, read back."""
     path = tmp_path / "written.yaml"
-    path.write_text(suggested_yaml(of, MACHINE, schedule(of, times, minutes=minutes)), encoding="utf-8")
+    path.write_text(suggested_yaml(of, MACHINE, schedule(times, minutes=minutes)), encoding="utf-8")
     return load(path)
 
 
 def test_classes_are_weighted_however_rare_they_are(tmp_path) -> None:
     of = facts(tmp_path)
-    assert "crack has 3.30 %" in suggested_yaml(of, MACHINE, schedule(of, StepTimes(1, 1, 1)))
-    assert written(tmp_path, of, StepTimes(1, 1, 1)).train.class_weights == "root"
+    assert "crack has 3.30 %" in suggested_yaml(of, MACHINE, schedule(StepTimes(1, 1)))
+    assert written(tmp_path, of, StepTimes(1, 1)).train.class_weights == "root"
 
 
 @pytest.mark.parametrize(
-    ("times", "minutes", "method", "iterations", "every"),
+    ("times", "minutes", "iterations", "every"),
     [
-        (StepTimes(0.5, 1, 0), None, "mean_teacher", 1500, 150),
-        (StepTimes(0.5, 1, 0), 15, "mean_teacher", 1000, 100),  # 900 s of 0.2 * 0.5 + 0.8 * 1
-        (StepTimes(0.5, 1, 0), 7, "supervised", 840, 84),  # 466 steps of the other would be too few
-        (StepTimes(0.5, 1, 45), 15, "mean_teacher", 900, 450),  # 2 evaluations are a tenth of it
+        (StepTimes(1, 0), None, 1000, 100),
+        (StepTimes(1, 0), 15, 900, 90),
+        (StepTimes(1, 30), 15, 780, 260),  # 3 evaluations are a tenth of it, and one of the start
     ],
 )
-def test_minutes_are_filled_with_steps_of_both_kinds_and_evaluations(
-    tmp_path, times, minutes, method, iterations, every
-) -> None:
+def test_minutes_are_filled_with_steps_and_evaluations(tmp_path, times, minutes, iterations, every) -> None:
     config = written(tmp_path, facts(tmp_path), times, minutes=minutes)
-    assert (config.method.name, config.train.iterations) == (method, iterations)
+    assert (config.method.name, config.train.iterations) == ("mean_teacher", iterations)
     assert config.train.evaluate_every == every
     assert config.train.channels_last
-    assert (config.contrast is not None) == (method == "mean_teacher")
+    assert config.contrast is not None
+    assert config.model.start == "probe"
+
+
+def test_images_without_an_up_are_flipped_and_turned(tmp_path) -> None:
+    of, run = facts(tmp_path), schedule(StepTimes(1, 0))
+    for no_up in (False, True):
+        path = tmp_path / "config.yaml"
+        path.write_text(suggested_yaml(of, MACHINE, run, have_no_up=no_up), encoding="utf-8")
+        augment = load(path).augment
+        assert (augment.flip_vertical, augment.rotate) == ((0.5, 0.75) if no_up else (0, 0))
 
 
 def test_fewer_unlabelled_images_than_labelled_ones_are_left_out(tmp_path) -> None:
-    config = written(tmp_path, facts(tmp_path, unlabelled=9), StepTimes(0.5, 1, 0))
+    config = written(tmp_path, facts(tmp_path, unlabelled=9), StepTimes(1, 0))
     assert (config.method.name, config.contrast) == ("supervised", None)
 
 
@@ -62,7 +69,7 @@ def test_fewer_unlabelled_images_than_labelled_ones_are_left_out(tmp_path) -> No
 def test_a_name_is_never_more_than_a_value_or_a_comment(tmp_path, name) -> None:
     root = tmp_path / name
     root.mkdir()
-    config = written(tmp_path, facts(root, names=(name, f"{name}2")), StepTimes(0.5, 1, 0))
+    config = written(tmp_path, facts(root, names=(name, f"{name}2")), StepTimes(1, 0))
     assert config.data.root == str(root)
     assert config.split.labels is None
 
