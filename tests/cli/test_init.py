@@ -95,7 +95,7 @@ def test_what_is_written_trains(recoseg, own_images) -> None:
     assert outcome.code == 0, outcome.err
     config = load(own_images / "recoseg.yaml")
     assert config.data.root == str(own_images)
-    assert config.train.iterations == 1500
+    assert config.train.iterations == 1000
     short = ["--train.iterations=2", "--train.evaluate_every=1", "--no-page"]
     assert recoseg("train", "--data", own_images, "--out", "run", *short).code == 0
 
