@@ -15,6 +15,7 @@ import yaml
 from rich.console import Console
 
 from recoseg.config import load
+from recoseg.models import weights as weights_file
 from recoseg.runs import run_folder
 from recoseg.runs.run_folder import RunFolder
 from recoseg.runs.start import new_run, resumed_run
@@ -152,6 +153,7 @@ def test_a_crash_before_or_after_any_write_changes_nothing(
             for module, name in (
                 (run_folder, "write_whole"),
                 (state_file, "write_whole"),
+                (weights_file, "write_whole"),
                 (run_folder, "append_line"),
             ):
                 patched.setattr(module, name, counted(getattr(module, name), crash_at, after))

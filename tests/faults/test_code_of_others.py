@@ -302,11 +302,11 @@ def name_file(world):
 
 
 TERMINAL = [
-    ("check, classes", name_classes, "check photos", 0),
-    ("split, classes", name_classes, "split photos --labels 1 --out a.json", 0),
-    ("describe, classes", name_classes, "describe photos", 0),
-    ("evaluate, classes", name_classes, "evaluate run", 0),
-    ("picture, classes", name_classes, "picture relations run", 0),
+    ("check, classes", name_classes, "check photos", 1),
+    ("split, classes", name_classes, "split photos --labels 1 --out a.json", 1),
+    ("describe, classes", name_classes, "describe photos", 1),
+    ("evaluate, classes", name_classes, "evaluate run", 1),
+    ("picture, classes", name_classes, "picture relations run", 1),
     ("an error, classes", lambda w: name_classes(w, RED * 2), "evaluate run --data elsewhere", 1),
     ("check, files", name_file, "check photos", 1),
     ("status, files", name_file, "status .", 0),
