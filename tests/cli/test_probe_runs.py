@@ -33,7 +33,9 @@ def test_a_run_of_the_probe_can_be_evaluated_predicted_with_and_shown(tmp_path, 
     (line,) = folder.read_metrics()
     assert line["iteration"] == 0
     assert line["mean_iou"] > 0.1
-    assert "frozen features" not in folder.page.read_text(encoding="utf-8")  # nothing to compare with
+    assert "probe of the frozen features" not in folder.page.read_text(
+        encoding="utf-8"
+    )  # nothing to compare with
     assert main(["evaluate", str(folder.path)]) == 0
     assert f"mean            {100 * line['mean_iou']:.1f}" in capsys.readouterr().out
     again = tmp_path / "again"
@@ -49,7 +51,7 @@ def test_a_training_starts_as_the_probe_and_says_what_it_added(tmp_path) -> None
     first, last = folder.read_metrics()
     assert (first["iteration"], last["iteration"]) == (0, 4)
     assert first["iou"] == probe.read_metrics()[0]["iou"]
-    assert "linear probe of the frozen features" in folder.page.read_text(encoding="utf-8")
+    assert "Linear probe of the frozen features" in folder.page.read_text(encoding="utf-8")
 
 
 def test_a_training_that_ends_below_its_start_says_so(tmp_path, capsys) -> None:
