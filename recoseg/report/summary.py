@@ -63,7 +63,7 @@ def _start_notes(runs: Sequence[RunView]) -> list[Markup]:
             continue
         whose = f"{run.name}: " if len(runs) > 1 else ""
         gain = run.mean_iou - run.start
-        text = f"{whose}Linear probe of the frozen features {percent(run.start)}, training {points(gain)} points."
+        text = f"{whose}Linear probe of the frozen features {percent(run.start)}, training {points(gain)}."
         if gain < 0:
             text += " Use the probe (--method probe), or train with a lower optimiser.lr."
         notes.append(tag("p", text, class_="note"))
