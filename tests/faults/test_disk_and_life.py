@@ -358,6 +358,13 @@ def is_running(process: str) -> bool:
         return False
 
 
+def imports_torch(process: str) -> bool:
+    try:
+        return "libtorch" in Path(f"/proc/{process}/maps").read_text()
+    except FileNotFoundError:
+        return False
+
+
 @pytest.mark.skipif(
     not Path("/proc/self/task").is_dir(), reason="looks at processes the way Linux shows them"
 )
@@ -374,6 +381,8 @@ def test_loading_processes_end_without_a_word_when_their_run_is_killed(moment, w
         wait_until(lambda: has_logged(world), process)
     wait_until(lambda: len(children.read_text().split()) == 3, process)  # two, and the tracker of resources
     theirs = children.read_text().split()
+    # Until a process imports torch, it waits for what its parent hands over: Python itself says so then.
+    wait_until(lambda: sum(imports_torch(child) for child in theirs) == 2, process)
     process.kill()
     process.wait()
     deadline = time.monotonic() + PATIENCE
