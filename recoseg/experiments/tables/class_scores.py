@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from recoseg.errors import UserError
 from recoseg.experiments.plan.grids import ROWS, Grid
@@ -97,18 +97,28 @@ def _mean_of(runs: Sequence[Result], score: Callable[[Result], float | None]) ->
     return 100 * fmean(values) if values else None
 
 
-def markdown(tables: Sequence[_ClassScores]) -> str:
+class TextTable(Protocol):
+    """A table that writes its own cells: the head, then all lines."""
+
+    @property
+    def caption(self) -> str: ...
+
+    def cells(self, bold: str, write: Callable[[str], str] = str) -> list[list[str]]: ...
+
+
+def markdown(tables: Sequence[TextTable]) -> str:
     cells = [table.cells("**%s**", lambda text: text.replace("|", r"\|")) for table in tables]
     return "\n".join(
         f"{table.caption}\n\n{aligned(rows)}\n" for table, rows in zip(tables, cells, strict=True)
     )
 
 
-def latex(tables: Sequence[_ClassScores]) -> str:
+def latex(tables: Sequence[TextTable]) -> str:
     lines = []
     for table in tables:
-        head, *rows = (" & ".join(row) + r" \\" for row in table.cells(r"\textbf{%s}", in_latex))
-        lines += [f"% {table.caption}", rf"\begin{{tabular}}{{l{'r' * len(table.methods)}}}", r"  \toprule"]
+        cells = table.cells(r"\textbf{%s}", in_latex)
+        head, *rows = (" & ".join(row) + r" \\" for row in cells)
+        lines += [f"% {table.caption}", rf"\begin{{tabular}}{{l{'r' * (len(cells[0]) - 1)}}}", r"  \toprule"]
         lines += [f"  {head}", r"  \midrule", *(f"  {row}" for row in rows)]
         lines += [r"  \bottomrule", r"\end{tabular}", ""]
     return "\n".join(lines)
