@@ -46,7 +46,7 @@ def add_table_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def make_table(arguments: argparse.Namespace) -> int:
-    """Make the table of a grid: mean and its interval over seeds, difference to the baseline, the paper's figures.
+    """Make the table of a grid: mean and interval over seeds, difference to the baseline, paper's figures.
 
     From the run folders, or from a file of results. Missing runs are shown as missing.
     """

@@ -60,6 +60,12 @@ def paired_difference(first: Sequence[float], second: Sequence[float]) -> Paired
     return PairedDifference(mean, interval, spread, p_value, sign_flip_p_value(differences))
 
 
+def is_ahead(scores: Sequence[float], others: Sequence[Sequence[float]]) -> bool:
+    """Whether the 95 % intervals of all paired differences to `others` are above 0."""
+    intervals = [mean_interval(np.subtract(scores, other)) for other in others]
+    return all(interval is not None and interval.low > 0 for interval in intervals)
+
+
 def sign_flip_p_value(differences: _Values) -> float:
     """Share of sign flips with a sum at least as far from 0: of all, or of random ones for many pairs."""
     values = np.asarray(differences, dtype=np.float64)

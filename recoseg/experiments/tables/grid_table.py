@@ -8,7 +8,7 @@ from math import fsum
 
 from recoseg.errors import UserError
 from recoseg.evaluate.resampling import Interval
-from recoseg.evaluate.seed_statistics import mean_interval
+from recoseg.evaluate.seed_statistics import is_ahead, mean_interval
 from recoseg.experiments.plan.grids import COLUMNS, DATASETS, ROWS, Grid
 from recoseg.experiments.tables.costs import Cost, measured_costs
 from recoseg.experiments.tables.results import PaperFigure, Result, paper_figure, paper_tables
@@ -159,10 +159,20 @@ def _lines_of_others(grid: Grid, column: str) -> list[Line]:
 
 
 def _with_best(lines: Sequence[Line]) -> list[Line]:
-    """The highest mean of rows with all seeds is marked, and all that read like it; one alone is no best."""
-    whole = {line.row: round(line.mean, 1) for line in lines if line.mean is not None and not line.missing}
-    highest = max(whole.values()) if len(whole) > 1 else None
-    return [replace(line, best=line.row in whole and whole[line.row] == highest) for line in lines]
+    """Mark the best of rows with all seeds: with one seed the highest score and what reads like it, with
+    several a mean that is ahead of all others by more than chance; one row alone is no best."""
+    whole = {line.row: line for line in lines if line.scores and not line.missing}
+    highest = max((round(line.mean or 0, 1) for line in whole.values()), default=None)
+
+    def is_best(line: Line) -> bool:
+        others = [list(other.scores.values()) for row, other in whole.items() if row != line.row]
+        if line.row not in whole or not others:
+            return False
+        if len(line.scores) == 1:
+            return round(line.mean or 0, 1) == highest
+        return is_ahead(list(line.scores.values()), others)
+
+    return [replace(line, best=is_best(line)) for line in lines]
 
 
 def _percents(results: Mapping[int, Result]) -> dict[int, float]:
@@ -275,18 +285,18 @@ class GridTable:
             f"seed {self.seeds[0]} alone; the highest is bold."
             if self.one_seed
             else f"mean and its 95% interval over seeds {listed([str(seed) for seed in self.seeds])}; "
-            "of the rows with all seeds, the highest mean is bold."
+            "of the rows with all seeds, a mean is bold whose differences to all others have intervals above 0."
         )
         return f"{origin}; mean IoU in per cent on {self.scored}, {seeds}"
 
     @property
     def compared(self) -> str:
-        how = (
-            ""
-            if self.one_seed
-            else "; differences are means over the seeds that both have, with * where their 95% interval excludes 0"
+        if self.one_seed:
+            return f"Baseline: {self.baselines}."
+        return (
+            f"Baseline: {self.baselines}; differences are means over the seeds that both have, "
+            "with * where their 95% interval excludes 0."
         )
-        return f"Baseline: {self.baselines}{how}."
 
     @property
     def brackets(self) -> str:
