@@ -47,6 +47,12 @@ def mean_interval(values: _Values) -> Interval | None:
     return Interval(mean - half, mean + half)
 
 
+def score_interval(scores: Sequence[float], *, highest: float = 1.0) -> Interval | None:
+    """`mean_interval` of scores, which end at 0 and `highest`."""
+    found = mean_interval(scores)
+    return Interval(max(0.0, found.low), min(highest, found.high)) if found else None
+
+
 def paired_difference(first: Sequence[float], second: Sequence[float]) -> PairedDifference:
     """Compare two arms pair by pair; there must be at least two pairs."""
     differences = np.subtract(second, first)

@@ -8,7 +8,7 @@ from math import fsum
 
 from recoseg.errors import UserError
 from recoseg.evaluate.resampling import Interval
-from recoseg.evaluate.seed_statistics import is_ahead, mean_interval
+from recoseg.evaluate.seed_statistics import is_ahead, mean_interval, score_interval
 from recoseg.experiments.plan.grids import COLUMNS, DATASETS, ROWS, Grid
 from recoseg.experiments.tables.costs import Cost, measured_costs
 from recoseg.experiments.tables.results import PaperFigure, Result, paper_figure, paper_tables
@@ -46,9 +46,8 @@ class Line:
 
     @property
     def interval(self) -> Interval | None:
-        """95 % interval of the mean over seeds; scores end at 0 and 100."""
-        found = mean_interval(list(self.scores.values()))
-        return Interval(max(0.0, found.low), min(100.0, found.high)) if found else None
+        """95 % interval of the mean over seeds."""
+        return score_interval(list(self.scores.values()), highest=100.0)
 
     @property
     def is_apart(self) -> bool:
@@ -285,7 +284,7 @@ class GridTable:
             f"seed {self.seeds[0]} alone; the highest is bold."
             if self.one_seed
             else f"mean and its 95% interval over seeds {listed([str(seed) for seed in self.seeds])}; "
-            "of the rows with all seeds, a mean is bold whose differences to all others have intervals above 0."
+            "of the rows with all seeds, bold is ahead of all others by the intervals of their differences."
         )
         return f"{origin}; mean IoU in per cent on {self.scored}, {seeds}"
 

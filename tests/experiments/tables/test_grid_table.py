@@ -123,7 +123,7 @@ def test_for_any_results_lines_agree_with_a_plain_reading(result_of, scores) -> 
         expected = pytest.approx(sum(differences) / len(both), abs=1e-9) if both else None
         assert lines[row].difference == expected
     whole = [row for row in ROWS if all((row, seed) in scores for seed in GRID.seeds)]
-    assert any(line.best for line in lines.values()) == (len(whole) > 1)
+    assert sum(line.best for line in lines.values()) <= (len(whole) > 1)
 
 
 def test_the_papers_figures_stand_beside_ours_and_are_compared_with_the_same_baseline() -> None:
