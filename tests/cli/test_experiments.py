@@ -212,7 +212,7 @@ def test_scores_of_classes_are_shown_for_the_seeds_that_all_methods_have(recoseg
     outcome = recoseg(*words, "--only", "supervised", "classmix", "--format", "markdown")
     assert outcome.code == 0, outcome.err
     assert "means over seeds 0 and 1, profile tiny" in outcome.out
-    assert "| Mean IoU       |       41.0 | **47.0** |" in outcome.out
+    assert "| Mean IoU       |       41.0 |     47.0 |" in outcome.out  # +5 and +7: 6 ± 13
     shown = recoseg(*words)  # ReCo + ClassMix has seed 0 alone
     assert "50.0" in shown.out
     assert "seed 0 alone, profile tiny" in " ".join(shown.out.split())
@@ -278,7 +278,7 @@ def test_rows_of_committed_results_are_compared(recoseg) -> None:
     lines = [line.split() for line in outcome.out.splitlines()]
     # 54.78, 53.30, 53.47 less 52.69, 49.19, 50.09: mean 3.19, SD 1.01
     first = next(line for line in lines if line[:1] == ["ClassMix"])
-    assert first == "ClassMix 3 53.9 0.8 +3.2 +0.7, +5.7 1.0 .032 .250 .096 8".split()
+    assert " ".join(first) == "ClassMix 3 53.9 0.8 +3.2 +0.7, +5.7 1.0 .032 .250 .097 8"
     assert "corrected for 4 comparisons" in " ".join(outcome.out.split())  # two of them on Cityscapes
     left_out = [line for line in outcome.err.splitlines() if "camvid-20, vat against supervised" in line]
     assert len(left_out) == len(outcome.err.splitlines()) == 2
@@ -316,7 +316,7 @@ def test_a_score_that_is_no_number_is_named_by_its_line(recoseg, results) -> Non
         "experiments", "compare", "supervised", "classmix", "--profile", "tiny", "--results", results
     )
     assert (outcome.code, outcome.err.count("\n")) == (1, 1)
-    assert "mean_iou must be 0 to 1" in outcome.err
+    assert "mean_iou must be a number, not NaN" in outcome.err
 
 
 @pytest.mark.slow
