@@ -64,6 +64,7 @@ def compare(arguments: argparse.Namespace) -> int:
     results, troubles = found_results(arguments, _cells_with_results(arguments, rows))
     comparisons, notes = compare_rows(results, pairs)
     if not comparisons:
+        tell_troubles(troubles)
         why = notes[0] if notes else "no column has results of both rows"
         raise UserError(f"nothing to compare in {arguments.results or arguments.runs}: {why}")
     tables, about = tables_of(comparisons, arguments.resolve), legend(len(comparisons), arguments.resolve)

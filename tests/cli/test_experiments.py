@@ -308,6 +308,12 @@ def test_run_folders_are_compared_as_files_of_results_are(recoseg, results, tmp_
     assert of_folders == of_file
     assert of_file.code == 0
     assert "left out (only one of the two has it): seed 1" in of_file.err
+    damaged = places["classmix", 1].folder / "result.json"
+    damaged.write_text("{")
+    outcome = recoseg(*words, "--runs", "runs")
+    assert (outcome.code, outcome.err.count("\n")) == (1, 2)
+    assert f"{damaged}: not JSON, or cut short" in outcome.err
+    assert "not compared, 1 pair of seeds" in outcome.err
 
 
 def test_a_score_that_is_no_number_is_named_by_its_line(recoseg, results) -> None:

@@ -284,7 +284,7 @@ class GridTable:
             f"seed {self.seeds[0]} alone; the highest is bold."
             if self.one_seed
             else f"mean and its 95% interval over seeds {listed([str(seed) for seed in self.seeds])}; "
-            "of the rows with all seeds, bold is ahead of all others by the intervals of their differences."
+            "a bold row has all seeds and is ahead of all others by the 95% intervals of the differences."
         )
         return f"{origin}; mean IoU in per cent on {self.scored}, {seeds}"
 
