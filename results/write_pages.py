@@ -5,6 +5,8 @@
 A page has the place of a table between two comments, <!-- table NAME --> and <!-- end -->. One with boundary
 scores and costs begins with <!-- wide NAME -->, one with its columns side by side with <!-- beside NAME -->,
 and one of the scores of each class with <!-- classes NAME -->.
+<!-- compare ROWS --> compares rows seed by seed, <!-- compare ROWS pairs --> two by two.
+Numbers in a sentence stand between <!-- figures NAME --> and <!-- end --> on one line; see `figures`.
 Rows or columns may follow the name, and then seeds: <!-- table camvid-20 classmix reco-classmix seeds 0 -->.
 A chart with rows of its own has them above it: <!-- chart NAME ROWS -->.
 The table and the chart of simulated clicks, <!-- clicks --> and clicks.svg, are of results/label.jsonl, where
@@ -21,6 +23,7 @@ from pathlib import Path
 from recoseg.cli.main import main as recoseg
 from recoseg.experiments.plan.grids import ROWS
 from recoseg.experiments.tables.costs import measured_costs
+from recoseg.experiments.tables.results import read_results
 from recoseg.files import write_whole
 from recoseg.label.simulated_clicks import as_markdown, draw_trials, read_trials
 
@@ -28,12 +31,19 @@ ROOT = Path(__file__).resolve().parents[1]
 PROFILE = "small"
 RESULTS = ROOT / "results" / f"{PROFILE}.jsonl"
 CLICKS = ROOT / "results" / "label.jsonl"
-PAGES = (ROOT / "RESULTS.md", ROOT / "README.md", ROOT / "docs" / "training.md")
+PAGES = (
+    ROOT / "RESULTS.md",
+    ROOT / "README.md",
+    ROOT / "docs" / "training.md",
+    ROOT / "docs" / "choosing.md",
+)
 CHARTS = ROOT / "docs" / "results"
 PLACE = re.compile(
-    r"(<!-- (?P<kind>table|wide|beside|classes) (?P<words>[^>]+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL
+    r"(<!-- (?P<kind>table|wide|beside|classes|compare) (?P<words>[^>]+) -->\n).*?(?P<end><!-- end -->)",
+    re.DOTALL,
 )
 
+PLACE_OF_FIGURES = re.compile(r"(<!-- figures (?P<name>[^>]+) -->).*?(<!-- end -->)")
 PLACE_OF_CLICKS = re.compile(r"(<!-- clicks -->\n).*?(<!-- end -->)", re.DOTALL)
 PLACE_OF_COSTS = re.compile(r"(<!-- costs -->\n).*?(<!-- end -->)", re.DOTALL)
 CHART = re.compile(
@@ -47,7 +57,18 @@ def table(words: str, *more: str) -> str:
     named, _, seeds = words.partition(" seeds ")
     grid, *only = named.split()
     chosen = (["--only", *only] if only else []) + (["--seeds", *seeds.split()] if seeds else [])
-    command = ["experiments", "table", grid, *chosen, "--profile", PROFILE, "--results", str(RESULTS), *more]
+    return output_of("table", grid, *chosen, *more)
+
+
+def comparison(words: str) -> str:
+    """The output of recoseg experiments compare for "ROWS [pairs]"."""
+    rows, pairs, _ = words.partition(" pairs")
+    return output_of("compare", *rows.split(), *(["--pairs"] if pairs else []), "--format", "markdown")
+
+
+def output_of(*words: str) -> str:
+    """What recoseg experiments prints of the committed results."""
+    command = ["experiments", *words, "--profile", PROFILE, "--results", str(RESULTS)]
     with redirect_stdout(StringIO()) as output, redirect_stderr(StringIO()) as errors:
         code = recoseg(command)
     if code:
@@ -59,14 +80,50 @@ def filled(page: str) -> str:
     """The page with all of its tables written anew."""
 
     def written(place: re.Match[str]) -> str:
+        if place["kind"] == "compare":
+            return f"{place[1]}\n{comparison(place['words']).strip()}\n\n{place['end']}"
         more = [] if place["kind"] == "table" else [f"--{place['kind']}"]
         text = table(place["words"], *more, "--format", "markdown")
         return f"{place[1]}\n{text.strip()}\n\n{place['end']}"
 
     clicks = as_markdown(read_trials(CLICKS))
     page = PLACE_OF_CLICKS.sub(lambda place: f"{place[1]}\n{clicks}\n\n{place[2]}", page)
+    numbers = figures()
+    page = PLACE_OF_FIGURES.sub(lambda place: f"{place[1]}{numbers[place['name']]}{place[3]}", page)
     page = PLACE_OF_COSTS.sub(lambda place: f"{place[1]}\n{costs()}\n\n{place[2]}", page)
     return PLACE.sub(written, page)
+
+
+def figures() -> dict[str, str]:
+    """Numbers in sentences, by name: over all committed runs, and over the measured costs."""
+    results = read_results(RESULTS)
+    rows = measured_costs().rows
+    alone = [row for row in rows if not ROWS[row].contrast]
+    seed_0 = {one.row: 100 * one.mean_iou for one in results if (one.column, one.seed) == ("camvid-20", 0)}
+    gains = [seed_0[f"reco-{row}"] - seed_0[row] for row in alone]
+    errors = {
+        dataset: [
+            100 * one.calibration_error
+            for one in results
+            if one.column.startswith(dataset) and one.calibration_error is not None
+        ]
+        for dataset in ("camvid", "cityscapes")
+    }
+    return {
+        **{f"calibration {dataset}": range_of(values, 1) for dataset, values in errors.items()},
+        "minutes": range_of([one.seconds / 60 for one in results], 0),
+        "minutes alone": range_of([rows[row].minutes for row in alone], 0),
+        "minutes of ReCo": range_of([rows[f"reco-{row}"].minutes - rows[row].minutes for row in alone], 0),
+        "memory of ReCo": range_of(
+            [100 * (rows[f"reco-{row}"].gigabytes / rows[row].gigabytes - 1) for row in alone], 0
+        ),
+        "methods with gains": f"{sum(gain > 0.05 for gain in gains)} of the {len(gains)}",
+        "mean gain": f"{sum(gains) / len(gains):.1f}",
+    }
+
+
+def range_of(values: list[float], digits: int) -> str:
+    return f"{min(values):.{digits}f} to {max(values):.{digits}f}"
 
 
 def costs() -> str:

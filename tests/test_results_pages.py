@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 from pathlib import Path
 
@@ -27,6 +28,33 @@ def test_the_tables_of_a_page_are_those_of_the_results(pages, name) -> None:
     page = (ROOT / name).read_text(encoding="utf-8")
     assert pages.PLACE.search(page)
     assert pages.filled(page) == page
+
+
+@pytest.mark.parametrize("name", ["RESULTS.md", "README.md", "docs/choosing.md"])
+def test_the_numbers_in_sentences_are_those_of_the_results(pages, name) -> None:
+    page = (ROOT / name).read_text(encoding="utf-8")
+    assert pages.PLACE_OF_FIGURES.search(page)
+    assert pages.filled(page) == page
+    stale = pages.PLACE_OF_FIGURES.sub(r"\g<1>invented\g<3>", page)
+    assert "invented" in stale
+    assert pages.filled(stale) == page
+
+
+def test_no_gain_of_reco_is_beyond_chance_as_the_pages_say(pages) -> None:
+    rows = "classmix reco-classmix cutmix reco-cutmix classmix-plain reco-classmix-plain"
+    compared = pages.comparison(f"{rows} pairs")
+    assert compared.count("against") == 4  # one more on Cityscapes
+    assert "**" not in compared
+
+
+def test_ranges_in_sentences_are_of_all_runs(pages) -> None:
+    """Not of some of them, as "6 to 35 minutes" was of runs that take up to 79."""
+    lines = [json.loads(line) for line in pages.RESULTS.read_text(encoding="utf-8").splitlines()]
+    minutes = [line["seconds"] / 60 for line in lines]
+    errors = [100 * line["calibration_error"] for line in lines if line["column"] == "camvid-20"]
+    numbers = pages.figures()
+    assert numbers["minutes"] == f"{min(minutes):.0f} to {max(minutes):.0f}"
+    assert numbers["calibration camvid"] == f"{min(errors):.1f} to {max(errors):.1f}"
 
 
 def test_the_costs_of_methods_are_those_that_were_measured(pages) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recoseg.cli.experiments_compare import add_compare_arguments, compare
 from recoseg.cli.experiments_run import add_run_arguments, run_grid
 from recoseg.cli.experiments_table import add_table_arguments, make_table
 from recoseg.cli.grid_arguments import (
@@ -153,5 +154,10 @@ SUBCOMMANDS = {
     ),
     "table": Subcommand(
         make_table, add_table_arguments, ["recoseg experiments table camvid-20 --profile small"]
+    ),
+    "compare": Subcommand(
+        compare,
+        add_compare_arguments,
+        ["recoseg experiments compare classmix reco-classmix --results results/small.jsonl"],
     ),
 }

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from recoseg.experiments.tables.grid_table import GridTable
     from recoseg.experiments.tables.results import Result
 
-_FORMATS = ("text", "markdown", "csv", "latex")
+FORMATS = ("text", "markdown", "csv", "latex")
 
 
 def add_table_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +38,7 @@ def add_table_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--beside", action="store_true", help="columns side by side: a line for each method, as in papers"
     )
-    parser.add_argument("--format", choices=_FORMATS, default="text", help="default: text, for the terminal")
+    parser.add_argument("--format", choices=FORMATS, default="text", help="default: text, for the terminal")
     parser.add_argument("--out", metavar="FILE", help="write the table there, not to the terminal")
     parser.add_argument("--chart", metavar="FILE", help="draw the scores, as .svg, .png or .pdf")
     parser.add_argument("--curves", metavar="FILE", help="draw the scores over iterations")
@@ -46,7 +46,7 @@ def add_table_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def make_table(arguments: argparse.Namespace) -> int:
-    """Make the table of a grid: mean and range over seeds, difference to the baseline, the paper's figures.
+    """Make the table of a grid: mean and interval over seeds, difference to the baseline, paper's figures.
 
     From the run folders, or from a file of results. Missing runs are shown as missing.
     """
@@ -56,7 +56,7 @@ def make_table(arguments: argparse.Namespace) -> int:
 
     _require_places(arguments)
     grid, cells = chosen_grid(arguments), chosen_cells(arguments)
-    results, troubles = _found_results(arguments, cells)
+    results, troubles = found_results(arguments, cells)
     table = grid_table(arguments.grid, grid, results, profile=cells[0].profile, wide=arguments.wide)
     if arguments.save:
         owners = {(cell.column, cell.row): cell.owner for cell in cells}
@@ -77,12 +77,13 @@ def make_table(arguments: argparse.Namespace) -> int:
 
 def _show_scores(arguments: argparse.Namespace, table: GridTable) -> None:
     from recoseg.cli.terminal import new_console
-    from recoseg.experiments.tables.table_formats import BESIDE, FORMATS, terminal, terminal_beside
+    from recoseg.experiments.tables.table_formats import BESIDE, terminal, terminal_beside
+    from recoseg.experiments.tables.table_formats import FORMATS as WRITERS
 
     if arguments.format == "text":
         new_console().print((terminal_beside if arguments.beside else terminal)(table))
     else:
-        _write_or_print(arguments, (BESIDE if arguments.beside else FORMATS)[arguments.format](table))
+        write_or_print(arguments, (BESIDE if arguments.beside else WRITERS)[arguments.format](table))
 
 
 def _show_classes(arguments: argparse.Namespace, grid: Grid, results: list[Result]) -> None:
@@ -97,10 +98,10 @@ def _show_classes(arguments: argparse.Namespace, grid: Grid, results: list[Resul
     if arguments.format == "text":
         new_console().print(*(terminal(table) for table in tables))
     else:
-        _write_or_print(arguments, WRITERS[arguments.format](tables))
+        write_or_print(arguments, WRITERS[arguments.format](tables))
 
 
-def _write_or_print(arguments: argparse.Namespace, text: str) -> None:
+def write_or_print(arguments: argparse.Namespace, text: str) -> None:
     """Into the file that was asked for, or to the terminal."""
     from recoseg.files import write_whole
 
@@ -110,13 +111,22 @@ def _write_or_print(arguments: argparse.Namespace, text: str) -> None:
         print("\n".join(printable(line) for line in text.split("\n")), end="")
 
 
+def require_output(arguments: argparse.Namespace) -> None:
+    """Refuse --out without a format for files, or where nothing can be written."""
+    from recoseg.cli.arguments import require_writable
+
+    if arguments.out and arguments.format == "text":
+        raise UserError("--out needs a --format for files: markdown, csv or latex")
+    if arguments.out:
+        require_writable(Path(arguments.out), force=arguments.force, option="--out")
+
+
 def _require_places(arguments: argparse.Namespace) -> None:
     """What can be wrong with files to write is said before any work is done."""
     from recoseg.cli.arguments import require_writable
     from recoseg.figures.sheet import require_ending
 
-    if arguments.out and arguments.format == "text":
-        raise UserError("--out needs a --format for files: markdown, csv or latex")
+    require_output(arguments)
     for option, other in (("wide", "beside"), ("classes", "beside"), ("classes", "wide")):
         if getattr(arguments, option) and getattr(arguments, other):
             raise UserError(f"--{option} and --{other} are different tables: give one of them")
@@ -124,7 +134,7 @@ def _require_places(arguments: argparse.Namespace) -> None:
         raise UserError("--beside has no effect on csv, which has a line for each method in each column")
     if arguments.save and arguments.results:
         raise UserError("--save has no effect beside --results, which reads such a file")
-    for option in ("out", "save", "chart", "curves"):
+    for option in ("save", "chart", "curves"):
         if path := getattr(arguments, option):
             force = arguments.force or option == "save"  # to which others are added
             require_writable(Path(path), force=force, option=f"--{option}")
@@ -132,7 +142,7 @@ def _require_places(arguments: argparse.Namespace) -> None:
                 require_ending(Path(path))
 
 
-def _found_results(arguments: argparse.Namespace, cells: list[Cell]) -> tuple[list[Result], list[UserError]]:
+def found_results(arguments: argparse.Namespace, cells: list[Cell]) -> tuple[list[Result], list[UserError]]:
     """The results of the grid's cells that there are, under the names of its rows.
 
     And what is damaged: those runs are missing in the table, and told of below it.

@@ -22,16 +22,18 @@ _RUNS = "runs/experiments"
 
 def add_grid_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("grid", metavar="NAME", help="a grid of recoseg experiments list")
+    add_runs_arguments(parser, only="some rows, columns or datasets of the grid", seeds="those of the grid")
+
+
+def add_runs_arguments(parser: argparse.ArgumentParser, *, only: str, seeds: str) -> None:
     parser.add_argument(
         "--profile",
         metavar="PROFILE",
         default="small",
         help="small (default), for a CPU; paper, for GPUs; or a YAML file of your own",
     )
-    parser.add_argument("--seeds", metavar="N", type=int, nargs="+", help="default: those of the grid")
-    parser.add_argument(
-        "--only", metavar="WORD", nargs="+", default=[], help="some rows, columns or datasets of the grid"
-    )
+    parser.add_argument("--seeds", metavar="N", type=int, nargs="+", help=f"default: {seeds}")
+    parser.add_argument("--only", metavar="WORD", nargs="+", default=[], help=only)
     parser.add_argument(
         "--runs", metavar="FOLDER", default=_RUNS, help=f"where the runs are, or shall be (default: {_RUNS})"
     )
@@ -52,10 +54,14 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen_grid(arguments: argparse.Namespace) -> Grid:
-    """The grid, cut down to the rows, columns and seeds that were asked for."""
+    """The part of the grid that was asked for."""
     from recoseg.experiments.plan.grids import GRIDS
 
-    grid: Grid = lookup(GRIDS, arguments.grid, what="grid")
+    return chosen_part(lookup(GRIDS, arguments.grid, what="grid"), arguments)
+
+
+def chosen_part(grid: Grid, arguments: argparse.Namespace) -> Grid:
+    """The grid, cut down to the rows, columns and seeds that were asked for."""
     seeds = tuple(dict.fromkeys(arguments.seeds)) if arguments.seeds else grid.seeds
     if any(seed < 0 for seed in seeds):
         raise UserError("--seeds: numbers from 0 on")

@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from recoseg.text import how_many, percent, percent_range, points, points_range, printable
+from recoseg.text import DASH, how_many, percent, percent_range, points, points_range, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def print_run_table(paths: Sequence[Path], console: Console, *, last: str) -> None:
-    """`last` is what stands beside or below the runs: their "differences" to the first, the "range" of scores
-    around their mean, or what comes out when all images of the runs are "pooled".
+    """`last` is what stands beside or below the runs: their "differences" to the first, the mean of scores,
+    its interval and their "range", or what comes out when all images of the runs are "pooled".
     """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
@@ -43,6 +43,7 @@ def print_run_table(paths: Sequence[Path], console: Console, *, last: str) -> No
 
 
 def _last_rows(surveys: Mapping[str, Survey], last: str) -> list[tuple[str, ...]]:
+    from recoseg.evaluate.seed_statistics import score_interval
     from recoseg.evaluate.survey import pooled
 
     each = [survey.scores for survey in surveys.values()]
@@ -50,7 +51,9 @@ def _last_rows(surveys: Mapping[str, Survey], last: str) -> list[tuple[str, ...]
         ious, accuracies = ([one.mean_iou for one in each], [one.accuracy for one in each])
         means = (percent(sum(values) / len(values)) for values in (ious, accuracies))
         ranges = (percent_range(min(values), max(values)) for values in (ious, accuracies))
-        return [("mean", *means), ("range", *ranges)]
+        intervals = [score_interval(values) for values in (ious, accuracies)]
+        shown = (percent_range(*interval) if interval else DASH for interval in intervals)
+        return [("mean", *means), ("95% interval", *shown), ("range", *ranges)]
     if last == "pooled":
         scores, interval = pooled(list(surveys.values()))
         return [("pooled", _score(scores.mean_iou, interval), percent(scores.accuracy))]

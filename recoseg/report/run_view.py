@@ -149,6 +149,19 @@ def repeated_by(settings: Sequence[Mapping[str, object]]) -> str | None:
     return name if name in (SEEDS, FOLDS) and all_other else None
 
 
+def seed_groups(runs: Sequence[RunView]) -> list[list[RunView]]:
+    """Runs by their settings without seeds, each group in the order of its seeds; none unless there are
+    several groups, all with the same two seeds or more."""
+    found: dict[str, dict[tuple[str, str], RunView]] = {}
+    for run in runs:
+        others = {name: value for name, value in run.settings.items() if name not in (SEEDS, "split.seed")}
+        seeds = (str(run.settings.get(SEEDS)), str(run.settings.get("split.seed")))
+        found.setdefault(str(sorted(others.items())), {})[seeds] = run
+    groups = [[group[seeds] for seeds in sorted(group)] for group in found.values()]
+    same = len({tuple(sorted(group)) for group in found.values()}) == 1
+    return groups if same and len(groups) > 1 < len(groups[0]) and sum(map(len, groups)) == len(runs) else []
+
+
 def are_folds(runs: Sequence[RunView]) -> bool:
     """Whether each was scored on other images of the same data, so that scores do not compare."""
     return repeated_by([run.settings for run in runs]) == FOLDS

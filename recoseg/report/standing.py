@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from statistics import fmean
 
+from recoseg.evaluate.seed_statistics import paired_difference, score_interval
 from recoseg.evaluate.survey import Survey, pooled
-from recoseg.report.run_view import FOLDS, SEEDS, RunView, repeated_by
+from recoseg.report.run_view import FOLDS, SEEDS, RunView, repeated_by, seed_groups
 from recoseg.text import how_many, listed, percent, percent_range, points_range
 
 CLOSE = 0.01
@@ -22,6 +25,8 @@ def standing(runs: Sequence[RunView]) -> str:
     surveys = [run.survey for run in runs if run.survey]
     if repeated == SEEDS and len(scored) == len(runs):
         return f"The same run with {len(runs)} seeds: mean IoU {_average_and_range(scored)}."
+    if (groups := seed_groups(runs)) and len(scored) == len(runs):
+        return _seeds_compared(groups)
     if repeated == FOLDS and len(surveys) == len(runs):
         return _folds_told(surveys, of=runs[0].settings["data.folds"], apart=_range(scored))
     best = max(_mean_iou(run) for run in scored)
@@ -100,7 +105,30 @@ def _folds_told(surveys: Sequence[Survey], *, of: object, apart: str) -> str:
 
 
 def _average_and_range(runs: Sequence[RunView]) -> str:
-    return f"{percent(sum(map(_mean_iou, runs)) / len(runs))} on average, {_range(runs)}"
+    interval = score_interval([_mean_iou(run) for run in runs])
+    sure = f" (95% interval {percent_range(*interval)})" if interval else ""
+    return f"{percent(fmean(map(_mean_iou, runs)))} on average{sure}, {_range(runs)}"
+
+
+def _seeds_compared(groups: Sequence[Sequence[RunView]]) -> str:
+    """Compare methods by the paired differences over their seeds."""
+    leader, *others = sorted(groups, key=lambda group: -fmean(map(_mean_iou, group)))
+    sure: list[str] = []
+    doubtful: list[str] = []
+    for group in others[:MOST_NAMED]:
+        gain = paired_difference([_mean_iou(run) for run in group], [_mean_iou(run) for run in leader])
+        told = f"{_group_name(group)} by {100 * gain.mean:.1f} points ({points_range(*gain.interval)})"
+        (sure if gain.interval.low > 0 else doubtful).append(told)
+    mean = percent(fmean(map(_mean_iou, leader)))
+    sentences = [f"Over {len(leader)} seeds, {_group_name(leader)} has a mean IoU of {mean}."]
+    sentences += [f"It is ahead of {listed(sure)}."] if sure else []
+    sentences += [f"It is above {listed(doubtful)}, which may be chance between seeds."] if doubtful else []
+    return " ".join(sentences)
+
+
+def _group_name(runs: Sequence[RunView]) -> str:
+    """The name of the first run without its seed: "reco" of reco/seed-0."""
+    return re.sub(r"[-_/. ](seed)?[-_/. ]*\d+$", "", runs[0].name)
 
 
 def _range(runs: Sequence[RunView]) -> str:

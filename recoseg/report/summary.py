@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from recoseg.evaluate import METRICS
 from recoseg.report.first_look import first_look
 from recoseg.report.markup import Markup, joined, run_heading, tag
-from recoseg.report.run_view import RunView, are_folds, repeated_by
+from recoseg.report.run_view import RunView, are_folds, repeated_by, seed_groups
 from recoseg.report.standing import may_be_chance
 from recoseg.score_names import LAST_WEIGHTS, SCORE_NAMES
 from recoseg.text import DASH, count, how_many, percent, percent_range, points
@@ -177,7 +177,7 @@ def _partly(run: RunView) -> str:
 def _is_best(number: int, runs: Sequence[RunView]) -> bool:
     """Nobody is above it, and its lead over none of the others may be chance."""
     mine = runs[number].mean_iou
-    if mine is None or repeated_by([run.settings for run in runs]):
+    if mine is None or repeated_by([run.settings for run in runs]) or seed_groups(runs):
         return False
     scored = [run for run in runs if run.mean_iou is not None]
     highest = percent(max(run.mean_iou or 0 for run in scored)) == percent(mine)

@@ -131,6 +131,18 @@ def test_the_commands_that_are_shown_train_what_the_grid_does(recoseg, tmp_path,
         ),
         (["table", *SCENES, "--classes"], "none of these runs of grid scenes are done yet"),
         (["run", "camvid-20", "--data", ".", "camvid=."], "--data: two folders for camvid: "),
+        (["compare", "classmix"], "give two rows or more to compare"),
+        (["compare", "classmix", "classmix"], "give two rows or more to compare"),
+        (["compare", "classmix", "cutmix", "vat", "--pairs"], "give an even number of rows"),
+        (
+            ["compare", "classmix", "reco-clasmix"],
+            "unknown row 'reco-clasmix'; did you mean 'reco-classmix'?",
+        ),
+        (["compare", "classmix", "cutmix"], "runs/experiments has no results of profile small"),
+        (["compare", "classmix", "cutmix", "--results", "nowhere.jsonl"], "no results at nowhere.jsonl"),
+        (["compare", "classmix", "cutmix", "--resolve", "0"], "--resolve 0: a difference of 0.01 to 100"),
+        (["compare", "classmix", "cutmix", "--resolve", "nan"], "--resolve nan: a difference of 0.01 to 100"),
+        (["compare", "classmix", "cutmix", "--out", "a.md"], "--out needs a --format for files"),
     ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_run(recoseg, tmp_path, words, message) -> None:
@@ -200,7 +212,7 @@ def test_scores_of_classes_are_shown_for_the_seeds_that_all_methods_have(recoseg
     outcome = recoseg(*words, "--only", "supervised", "classmix", "--format", "markdown")
     assert outcome.code == 0, outcome.err
     assert "means over seeds 0 and 1, profile tiny" in outcome.out
-    assert "| Mean IoU       |       41.0 | **47.0** |" in outcome.out
+    assert "| Mean IoU       |       41.0 |     47.0 |" in outcome.out  # +5 and +7: 6 ± 13
     shown = recoseg(*words)  # ReCo + ClassMix has seed 0 alone
     assert "50.0" in shown.out
     assert "seed 0 alone, profile tiny" in " ".join(shown.out.split())
@@ -253,6 +265,64 @@ def test_a_table_side_by_side_is_printed_and_written(recoseg, results) -> None:
         "method",
         "drawn scenes, 10 labelled images",
     ]
+
+
+SMALL_RESULTS = Path(__file__).parents[2] / "results" / "small.jsonl"
+
+
+def test_rows_of_committed_results_are_compared(recoseg) -> None:
+    rows = ("supervised", "classmix", "reco-classmix", "vat")
+    outcome = recoseg("experiments", "compare", *rows, "--results", SMALL_RESULTS)
+    assert outcome.code == 0
+    assert max(map(len, outcome.out.splitlines())) <= 80
+    lines = [line.split() for line in outcome.out.splitlines()]
+    # 54.78, 53.30, 53.47 less 52.69, 49.19, 50.09: mean 3.19, SD 1.01
+    first = next(line for line in lines if line[:1] == ["ClassMix"])
+    assert " ".join(first) == "ClassMix 3 53.9 0.8 +3.2 +0.7, +5.7 1.0 .032 .250 .097 8"
+    assert "corrected for 4 comparisons" in " ".join(outcome.out.split())  # two of them on Cityscapes
+    left_out = [line for line in outcome.err.splitlines() if "camvid-20, vat against supervised" in line]
+    assert len(left_out) == len(outcome.err.splitlines()) == 2
+    assert "not compared, 1 pair of seeds" in left_out[0]
+
+
+@pytest.mark.parametrize("form", ["markdown", "latex"])
+def test_a_comparison_is_written_to_a_file(recoseg, tmp_path, form) -> None:
+    words = ("experiments", "compare", "cutmix", "reco-cutmix", "--results", SMALL_RESULTS, "--format", form)
+    assert recoseg(*words, "--out", "table").code == 0
+    assert (tmp_path / "table").read_text() == recoseg(*words).out
+    again = recoseg(*words, "--out", "table")
+    assert (again.code, again.err.count("\n")) == (1, 1)
+
+
+def test_run_folders_are_compared_as_files_of_results_are(recoseg, results, tmp_path) -> None:
+    words = ("experiments", "compare", "supervised", "classmix", "reco-classmix", "--profile", "tiny")
+    cells = cells_of(GRIDS["scenes"], load_profile("tiny"), seeds=(0, 1), out=tmp_path / "runs")
+    places = {(cell.row, cell.seed): cell for cell in cells}
+    for line in results.read_text().splitlines():
+        cell = places[json.loads(line)["row"], json.loads(line)["seed"]]
+        cell.folder.mkdir(parents=True)
+        (cell.folder / "split.json").write_text("{}")
+        (cell.folder / "config.yaml").write_text(to_yaml(cell.config))
+        (cell.folder / "result.json").write_text(line)
+    of_file, of_folders = recoseg(*words, "--results", results), recoseg(*words, "--runs", "runs")
+    assert of_folders == of_file
+    assert of_file.code == 0
+    assert "left out (only one of the two has it): seed 1" in of_file.err
+    damaged = places["classmix", 1].folder / "result.json"
+    damaged.write_text("{")
+    outcome = recoseg(*words, "--runs", "runs")
+    assert (outcome.code, outcome.err.count("\n")) == (1, 2)
+    assert f"{damaged}: not JSON, or cut short" in outcome.err
+    assert "not compared, 1 pair of seeds" in outcome.err
+
+
+def test_a_score_that_is_no_number_is_named_by_its_line(recoseg, results) -> None:
+    results.write_text(results.read_text().replace('"mean_iou": 0.45', '"mean_iou": NaN'))
+    outcome = recoseg(
+        "experiments", "compare", "supervised", "classmix", "--profile", "tiny", "--results", results
+    )
+    assert (outcome.code, outcome.err.count("\n")) == (1, 1)
+    assert "mean_iou must be a number, not NaN" in outcome.err
 
 
 @pytest.mark.slow

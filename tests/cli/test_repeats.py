@@ -36,8 +36,14 @@ def test_seeds_are_runs_of_their_own_with_a_table_and_a_page(recoseg, tmp_path, 
     assert "The same run with 2 seeds: mean IoU" in page
     scores = [lines(run / "metrics.jsonl")[-1]["mean_iou"] for run in runs]
     table = outcome.out[outcome.out.index("mean IoU  ") :]
-    assert f"mean     {100 * sum(scores) / 2:.1f}%" in table
-    assert f"range    {100 * min(scores):.1f} to {100 * max(scores):.1f}" in table
+    assert f"mean {100 * sum(scores) / 2:.1f}%" in " ".join(table.split())
+    middle, half = (
+        sum(scores) / 2,
+        12.7062 * abs(scores[0] - scores[1]) / 2,
+    )  # Student's t, 1 degree of freedom
+    ends = [100 * min(max(end, 0), 1) for end in (middle - half, middle + half)]
+    assert f"95% interval {ends[0]:.1f} to {ends[1]:.1f}" in " ".join(table.split())
+    assert f"range {100 * min(scores):.1f} to {100 * max(scores):.1f}" in " ".join(table.split())
     assert "95% intervals, from drawing the 3 images anew" in table
 
 

@@ -91,7 +91,36 @@ def test_without_counts_of_images_less_than_a_point_may_be_chance(make_run, scor
 
 def test_seeds_are_one_run_with_an_average_and_a_range(run_of):
     runs = [run_of(f"seed-{seed}", iou, iou, train__seed=seed) for seed, iou in enumerate((0.4, 0.5, 0.9))]
-    assert standing(runs) == "The same run with 3 seeds: mean IoU 60.0% on average, 40.0% to 90.0%."
+    told = standing(runs)  # 60 ± 65.7: SD 26.5 over the root of 3, times 4.303
+    assert "3 seeds: mean IoU 60.0% on average (95% interval 0.0 to 100.0), 40.0% to 90.0%." in told
+
+
+def test_methods_with_several_seeds_are_compared_by_their_seeds_and_not_by_images(run_of, read_page):
+    """b is better in every image of every seed, and still a third seed might turn it round."""
+
+    def runs_of(name, *scores):
+        return [
+            run_of(f"{name}/seed-{seed}", *(score + share for share in (0.0, 0.1, 0.2)), method__name=name,
+                   train__seed=seed, split__seed=seed)
+            for seed, score in enumerate(scores)
+        ]  # fmt: skip
+
+    first = runs_of("a", 0.40, 0.50, 0.45)
+    chance, surely = runs_of("b", 0.41, 0.54, 0.46), runs_of("b", 0.50, 0.61, 0.55)
+    told = standing([*first, *chance])
+    assert "ahead" not in told
+    assert told.startswith("Over 3 seeds, b has a mean IoU of ")
+    assert "above a by 2.0 points (−" in told
+    assert "may be chance" in told
+    told = standing([*first, *surely])
+    assert "ahead of a by 10." in told
+    assert "chance" not in told
+    assert read_page(*first, *surely).one("table", "comparison").all("strong") == []  # runs, not methods
+
+
+def test_runs_with_other_numbers_of_seeds_are_no_methods_to_compare_by_seeds(run_of):
+    runs = [run_of(f"a-{seed}", *FIRST, method="a", train__seed=seed) for seed in (0, 1)]
+    assert "seeds" not in standing([*runs, run_of("b-0", *BETTER, method="b", train__seed=0)])
 
 
 def test_folds_are_pooled(run_of):

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from recoseg.errors import UserError
+from recoseg.evaluate.seed_statistics import is_ahead
 from recoseg.experiments.plan.grids import ROWS, Grid
 from recoseg.experiments.tables.grid_table import heading
 from recoseg.experiments.tables.results import Result
@@ -35,36 +36,32 @@ _LESS_IS_BETTER = ("Calibration error",)
 
 @dataclass(frozen=True)
 class _ClassScores:
-    """`lines` are a class, or another score, and its means in per cent in the order of `methods`."""
+    """`lines` are a class, or another score, and its means in per cent in the order of `methods`; `best` is
+    the place of the best method of each line, if one is ahead."""
 
     column: str
     profile: str
     methods: tuple[str, ...]
     seeds: tuple[int, ...]
     lines: tuple[tuple[str, tuple[float | None, ...]], ...]
+    best: tuple[tuple[int, ...], ...]
 
     @property
     def caption(self) -> str:
         seeds = listed([str(seed) for seed in self.seeds])
         over = f"means over seeds {seeds}" if len(self.seeds) > 1 else f"seed {seeds} alone"
         what = "IoU of each class and other scores in per cent"
-        return f"{heading(self.column)}: {what}, {over}, profile {self.profile}."
+        bold = "ahead of all others by their 95% intervals" if len(self.seeds) > 1 else "highest"
+        return f"{heading(self.column)}: {what}, {over}, profile {self.profile}; bold: {bold}."
 
     def cells(self, bold: str, write: Callable[[str], str] = str) -> list[list[str]]:
-        """The head and all lines as text, with the best of a line in bold; where all are equal, none is."""
+        """The head and all lines as text, with the best of a line in bold."""
         rows = [[write(word) for word in ("class", *self.methods)]]
-        for name, values in self.lines:
-            shown = [None if value is None else round(value, 1) for value in values]
-            choose = min if name in _LESS_IS_BETTER else max
-            best = choose((value for value in shown if value is not None), default=None)
-            words = [write(DASH if value is None else f"{value:.1f}") for value in shown]
-            marks = [value is not None and value == best and len(set(shown)) > 1 for value in shown]
-            rows.append(
-                [
-                    write(name),
-                    *(bold % word if mark else word for word, mark in zip(words, marks, strict=True)),
-                ]
-            )
+        for (name, values), best in zip(self.lines, self.best, strict=True):
+            words = [write(DASH if value is None else f"{value:.1f}") for value in values]
+            rows.append([
+                write(name), *(bold % word if place in best else word for place, word in enumerate(words))
+            ])  # fmt: skip
         return rows
 
 
@@ -83,32 +80,59 @@ def class_scores(grid: Grid, column: str, results: Sequence[Result]) -> _ClassSc
     for other in (result for runs in chosen for result in runs if set(result.iou) != set(names)):
         raise UserError(f"{heading(column)}: {other.row}, seed {other.seed}, was scored on other classes")
     scores = {name: (lambda result, name=name: result.iou.get(name)) for name in names} | _OTHERS
-    lines = [(name, tuple(_mean_of(runs, score) for runs in chosen)) for name, score in scores.items()]
-    lines = [
-        line for line in lines if line[0] not in _LESS_IS_BETTER or any(line[1])
-    ]  # older files have none
-    return _ClassScores(
-        column, results[0].profile, tuple(ROWS[row].title for row in rows), tuple(seeds), tuple(lines)
-    )
+    by_score = {
+        name: [[value for run in runs if (value := score(run)) is not None] for runs in chosen]
+        for name, score in scores.items()
+    }
+    by_score = {
+        name: values for name, values in by_score.items() if name not in _LESS_IS_BETTER or any(values)
+    }  # older files have none
+    lines = tuple((name, tuple(map(_mean_percent, values))) for name, values in by_score.items())
+    best = tuple(_best(name, values, len(seeds)) for name, values in by_score.items())
+    methods = tuple(ROWS[row].title for row in rows)
+    return _ClassScores(column, results[0].profile, methods, tuple(seeds), lines, best)
 
 
-def _mean_of(runs: Sequence[Result], score: Callable[[Result], float | None]) -> float | None:
-    values = [value for run in runs if (value := score(run)) is not None]
+def _mean_percent(values: Sequence[float]) -> float | None:
     return 100 * fmean(values) if values else None
 
 
-def markdown(tables: Sequence[_ClassScores]) -> str:
+def _best(name: str, values: Sequence[Sequence[float]], num_seeds: int) -> tuple[int, ...]:
+    """Places of the best methods: with one seed all that read alike, unless all do; with several the one
+    that is ahead of all others by more than chance."""
+    sign = -1 if name in _LESS_IS_BETTER else 1
+    signed = {place: [sign * value for value in found] for place, found in enumerate(values) if found}
+    if num_seeds == 1:
+        read = {place: round(100 * value, 1) for place, (value,) in signed.items()}
+        best = max(read.values(), default=None)
+        return tuple(place for place in read if read[place] == best and len(set(read.values())) > 1)
+    complete = len(signed) == len(values) > 1 and all(len(found) == num_seeds for found in values)
+    others = {place: [found for other, found in signed.items() if other != place] for place in signed}
+    return tuple(place for place in signed if complete and is_ahead(signed[place], others[place]))
+
+
+class TextTable(Protocol):
+    """A table that writes its own cells: the head, then all lines."""
+
+    @property
+    def caption(self) -> str: ...
+
+    def cells(self, bold: str, write: Callable[[str], str] = str) -> list[list[str]]: ...
+
+
+def markdown(tables: Sequence[TextTable]) -> str:
     cells = [table.cells("**%s**", lambda text: text.replace("|", r"\|")) for table in tables]
     return "\n".join(
         f"{table.caption}\n\n{aligned(rows)}\n" for table, rows in zip(tables, cells, strict=True)
     )
 
 
-def latex(tables: Sequence[_ClassScores]) -> str:
+def latex(tables: Sequence[TextTable]) -> str:
     lines = []
     for table in tables:
-        head, *rows = (" & ".join(row) + r" \\" for row in table.cells(r"\textbf{%s}", in_latex))
-        lines += [f"% {table.caption}", rf"\begin{{tabular}}{{l{'r' * len(table.methods)}}}", r"  \toprule"]
+        cells = table.cells(r"\textbf{%s}", in_latex)
+        head, *rows = (" & ".join(row) + r" \\" for row in cells)
+        lines += [f"% {table.caption}", rf"\begin{{tabular}}{{l{'r' * (len(cells[0]) - 1)}}}", r"  \toprule"]
         lines += [f"  {head}", r"  \midrule", *(f"  {row}" for row in rows)]
         lines += [r"  \bottomrule", r"\end{tabular}", ""]
     return "\n".join(lines)

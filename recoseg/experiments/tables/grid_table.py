@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from math import fsum
 
 from recoseg.errors import UserError
+from recoseg.evaluate.resampling import Interval
+from recoseg.evaluate.seed_statistics import is_ahead, mean_interval, score_interval
 from recoseg.experiments.plan.grids import COLUMNS, DATASETS, ROWS, Grid
 from recoseg.experiments.tables.costs import Cost, measured_costs
 from recoseg.experiments.tables.results import PaperFigure, Result, paper_figure, paper_tables
@@ -27,6 +29,7 @@ class Line:
     boundary_f: float | None = None
     cost: Cost | None = None  # of a run
     difference: float | None = None  # to the baseline: the mean over seeds that both have
+    difference_interval: Interval | None = None  # 95 %, of that mean
     best: bool = False
     paper: PaperFigure | None = None
     paper_difference: float | None = None
@@ -42,6 +45,16 @@ class Line:
         return mean_of(list(self.scores.values()))
 
     @property
+    def interval(self) -> Interval | None:
+        """95 % interval of the mean over seeds."""
+        return score_interval(list(self.scores.values()), highest=100.0)
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether the interval of the difference excludes 0."""
+        return self.difference_interval is not None and not self.difference_interval.holds(0)
+
+    @property
     def lowest(self) -> float | None:
         return min(self.scores.values(), default=None)
 
@@ -52,7 +65,7 @@ class Line:
 
 def summarise(grid: Grid, results: Sequence[Result]) -> list[Line]:
     """All lines of a grid, column by column."""
-    _require_comparable(results)
+    require_comparable(results)
     lines = []
     for column in grid.columns:
         found = [result for result in results if result.column == column and result.seed in grid.seeds]
@@ -81,7 +94,7 @@ def _with_gaps(grid: Grid, lines: Sequence[Line]) -> list[Line]:
     return [with_gap(line) for line in lines]
 
 
-def _require_comparable(results: Sequence[Result]) -> None:
+def require_comparable(results: Sequence[Result]) -> None:
     for result in results:
         asked = COLUMNS[result.column].subset
         if result.subset != asked:
@@ -111,6 +124,7 @@ def _lines_of(grid: Grid, column: str, results: Sequence[Result]) -> list[Line]:
         found = of_row.get(row, {})
         scores = _percents(found)
         paper = paper_figure(grid.table, row, column)
+        differences = [scores[seed] - base[seed] for seed in scores if seed in base]
         line = Line(
             column=column,
             row=row,
@@ -120,7 +134,8 @@ def _lines_of(grid: Grid, column: str, results: Sequence[Result]) -> list[Line]:
             missing=tuple(seed for seed in grid.seeds if seed not in scores),
             boundary_iou=_mean_percent(result.boundary_iou for result in found.values()),
             boundary_f=_mean_percent(result.boundary_f_score for result in found.values()),
-            difference=mean_of([scores[seed] - base[seed] for seed in scores if seed in base]),
+            difference=mean_of(differences),
+            difference_interval=mean_interval(differences),
             paper=paper,
             paper_difference=paper.mean - paper_base.mean if paper and paper_base else None,
         )
@@ -143,10 +158,20 @@ def _lines_of_others(grid: Grid, column: str) -> list[Line]:
 
 
 def _with_best(lines: Sequence[Line]) -> list[Line]:
-    """The highest mean of rows with all seeds is marked, and all that read like it; one alone is no best."""
-    whole = {line.row: round(line.mean, 1) for line in lines if line.mean is not None and not line.missing}
-    highest = max(whole.values()) if len(whole) > 1 else None
-    return [replace(line, best=line.row in whole and whole[line.row] == highest) for line in lines]
+    """Mark the best of rows with all seeds: with one seed the highest score and what reads like it, with
+    several a mean that is ahead of all others by more than chance; one row alone is no best."""
+    whole = {line.row: line for line in lines if line.scores and not line.missing}
+    highest = max((round(line.mean or 0, 1) for line in whole.values()), default=None)
+
+    def is_best(line: Line) -> bool:
+        others = [list(other.scores.values()) for row, other in whole.items() if row != line.row]
+        if line.row not in whole or not others:
+            return False
+        if len(line.scores) == 1:
+            return round(line.mean or 0, 1) == highest
+        return is_ahead(list(line.scores.values()), others)
+
+    return [replace(line, best=is_best(line)) for line in lines]
 
 
 def _percents(results: Mapping[int, Result]) -> dict[int, float]:
@@ -164,7 +189,7 @@ def mean_of(values: Sequence[float]) -> float | None:
 
 # The table, in words that all formats share.
 
-_OURS = ("method", "mean IoU", "range", "against baseline", "seeds")
+_OURS = ("method", "mean IoU", "95% interval", "against baseline", "seeds")
 _WIDE = ("boundary IoU", "boundary F")
 _COSTS = ("minutes", "GB")
 _PAPERS = ("paper", "paper against baseline")
@@ -256,17 +281,21 @@ class GridTable:
     def measured(self) -> str:
         origin = ", ".join(filter(None, [f"Grid {self.name}", f"profile {self.profile}", self.length]))
         seeds = (
-            f"seed {self.seeds[0]} alone; the best is bold."
+            f"seed {self.seeds[0]} alone; the highest is bold."
             if self.one_seed
-            else f"mean and range over seeds {listed([str(seed) for seed in self.seeds])}; "
-            "of the rows with all seeds, the best mean is bold."
+            else f"mean and its 95% interval over seeds {listed([str(seed) for seed in self.seeds])}; "
+            "a bold row has all seeds and is ahead of all others by the 95% intervals of the differences."
         )
         return f"{origin}; mean IoU in per cent on {self.scored}, {seeds}"
 
     @property
     def compared(self) -> str:
-        how = "" if self.one_seed else "; differences are means over the seeds that both have"
-        return f"Baseline: {self.baselines}{how}."
+        if self.one_seed:
+            return f"Baseline: {self.baselines}."
+        return (
+            f"Baseline: {self.baselines}; differences are means over the seeds that both have, "
+            "with * where their 95% interval excludes 0."
+        )
 
     @property
     def brackets(self) -> str:
@@ -324,16 +353,16 @@ def heading(column: str) -> str:
 
 
 def _ours_as_text(line: Line) -> tuple[str, str, str, str]:
-    """Mean, range, difference and seeds."""
+    """Mean, its interval, difference and seeds."""
     if line.row is None:
         return DASH, DASH, DASH, DASH
     if line.mean is None:
         return "not run", DASH, DASH, f"0 of {len(line.missing)}"
-    several = len(line.scores) > 1
+    interval = line.interval
     return (
         f"{line.mean:.1f}{_in_brackets(line.gap, 1)}",
-        f"{line.lowest:.1f}–{line.highest:.1f}" if several else DASH,
-        "baseline" if line.is_baseline else signed(line.difference, 1),
+        f"{interval.low:.1f}–{interval.high:.1f}" if interval else DASH,
+        "baseline" if line.is_baseline else signed(line.difference, 1) + "*" * line.is_apart,
         f"{len(line.scores)} of {len(line.scores) + len(line.missing)}"
         if line.missing
         else str(len(line.scores)),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _IN_LATEX = {
     **{letter: rf"\{letter}" for letter in "%_&#${}"},
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "±": r"$\pm$", MINUS: "$-$", DASH: "--",
+    "±": r"$\pm$", "<": "$<$", MINUS: "$-$", DASH: "--",
 }  # fmt: skip
 
 
@@ -109,7 +109,11 @@ def _plain_values(table: GridTable, line: Line) -> dict[str, object]:
         "lowest": _rounded(line.lowest),
         "highest": _rounded(line.highest),
         "baseline": line.baseline,
+        "interval_low": _rounded(line.interval and line.interval.low),
+        "interval_high": _rounded(line.interval and line.interval.high),
         "difference": _rounded(line.difference),
+        "difference_low": _rounded(line.difference_interval and line.difference_interval.low),
+        "difference_high": _rounded(line.difference_interval and line.difference_interval.high),
         "best": "yes" if line.best else None,
         "boundary_iou": _rounded(line.boundary_iou),
         "boundary_f": _rounded(line.boundary_f),
@@ -144,7 +148,7 @@ def terminal(table: GridTable) -> Group:
 def _terminal_block(table: GridTable, lines: Sequence[Line]) -> Table:
     from rich.text import Text
 
-    block = _empty_block(table.head)
+    block = empty_block(table.head)
     for line in lines:
         cells = [Text(cell) for cell in table.cells(line)]
         if line.best:
@@ -153,7 +157,7 @@ def _terminal_block(table: GridTable, lines: Sequence[Line]) -> Table:
     return block
 
 
-def _empty_block(head: Sequence[str]) -> Table:
+def empty_block(head: Sequence[str]) -> Table:
     """Headings stand word below word, so that columns are as narrow as their figures."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
@@ -183,7 +187,7 @@ FORMATS: dict[str, Callable[[GridTable], str]] = {
 def side_by_side(
     table: GridTable, *, plain: Callable[[str], str] = str, strong: Callable[[str], str] = str
 ) -> list[list[str]]:
-    """A head, and for each method its mean and range in every column, beside the paper's where it has any.
+    """A head, and for each method its mean and interval in every column, beside the paper's where it has any.
 
     `plain` writes all that there is to write, `strong` the best means.
     """
@@ -214,9 +218,9 @@ def side_by_side(
 def _score_beside(
     cells: Sequence[str], line: Line, plain: Callable[[str], str], strong: Callable[[str], str]
 ) -> str:
-    """Such as "54.7 (53.8–56.1)", and how many of the seeds where some are missing."""
-    _, mean, between, _, seeds, *_ = cells
-    more = f" ({between})" if between != DASH else ""
+    """Such as "54.7 (51.6–57.7)", and how many of the seeds where some are missing."""
+    _, mean, interval, _, seeds, *_ = cells
+    more = f" ({interval})" if interval != DASH else ""
     more += f", {seeds} seeds" if line.scores and line.missing else ""
     return (strong if line.best else plain)(mean) + plain(more)
 
@@ -254,7 +258,7 @@ def terminal_beside(table: GridTable) -> Group:
     from rich.text import Text
 
     head, *rows = side_by_side(table)
-    block = _empty_block(head)
+    block = empty_block(head)
     for row in rows:
         block.add_row(*map(Text, row))
     return Group(block, Text(), Text(" ".join(table.caption_beside)))

@@ -58,10 +58,21 @@ def test_no_common_seed_is_a_clear_line(results) -> None:
 def test_every_format_has_all_figures_and_the_best_in_bold(results) -> None:
     table = class_scores(GRID, COLUMN, results)
     text = markdown([table])
-    assert "| road_1         | **85.0** |            70.0 |" in text
+    assert "| road_1         |     85.0 |            70.0 |" in text  # +20 and +10: 15 ± 64
     assert "| Boundary IoU   |        – |               – |" in text
     assert "means over seeds 0 and 1, profile tiny" in text
-    assert r"road\_1 & \textbf{85.0} & 70.0 \\" in latex([table])
+    surely = class_scores(
+        GRID,
+        COLUMN,
+        [
+            replace(result, accuracy=0.5 + (result.row == "classmix") / 4 + result.seed / 100)
+            for result in results
+        ],
+    )
+    assert r"road\_1 & 85.0 & 70.0 \\" in latex([table])
+    assert r"Pixel accuracy & \textbf{75.5} & 50.5 \\" in latex([surely])
+    one_seed = class_scores(replace(GRID, seeds=(1,)), COLUMN, results)
+    assert "| road_1         | **80.0** |            70.0 |" in markdown([one_seed])
     rows = list(csv.DictReader(StringIO(comma_separated([table]))))
     assert len(rows) == 2 * 6
     pole = {"profile": "tiny", "column": COLUMN, "score": "pole", "method": "ReCo + ClassMix"}
@@ -84,4 +95,6 @@ def test_equal_figures_are_both_best_and_none_is_where_all_are_equal(results, re
     assert "|     50.0 |            50.0 |" in markdown([class_scores(GRID, COLUMN, same)])
     third = [result_of("supervised", COLUMN, seed, 1.0, iou={"road_1": 0.4}) for seed in (0, 1)]
     text = markdown([class_scores(GRID, COLUMN, [*same, *third])])
+    assert "|       40.0 |     50.0 |            50.0 |" in text  # neither is ahead of the other
+    text = markdown([class_scores(replace(GRID, seeds=(0,)), COLUMN, [*same, *third])])
     assert "|       40.0 | **50.0** |        **50.0** |" in text

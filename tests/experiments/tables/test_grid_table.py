@@ -95,6 +95,24 @@ def test_a_row_without_all_seeds_is_never_the_best(result_of) -> None:
     assert [line.row for line in summarise(GRID, results) if line.best] == ["classmix"]
 
 
+def test_a_higher_mean_that_may_be_chance_is_neither_best_nor_apart_from_the_baseline(result_of) -> None:
+    scores = {
+        "classmix": (30.0, 31.0, 32.0),
+        "reco-classmix": (31.0, 31.2, 34.0),
+        "supervised": (27, 28.1, 29),
+    }
+    results = [
+        result_of(row, CITY, seed, value)
+        for row, values in scores.items()
+        for seed, value in enumerate(values)
+    ]
+    lines = by_row(summarise(GRID, results))
+    assert lines["reco-classmix"].mean > lines["classmix"].mean
+    assert not any(line.best for line in lines.values())
+    assert not lines["reco-classmix"].is_apart  # +1.0, +0.2, +2.0: 1.1 ± 2.2
+    assert lines["supervised"].is_apart  # -3.0, -2.9, -3.0
+
+
 def test_scores_on_other_images_are_not_compared(result_of) -> None:
     """Such as of another size: the same subset, but another task."""
     results = [result_of("classmix", CITY, 0, 30.0), result_of("classmix", "voc-60", 0, 30.0, pixels=5)]
@@ -123,7 +141,7 @@ def test_for_any_results_lines_agree_with_a_plain_reading(result_of, scores) -> 
         expected = pytest.approx(sum(differences) / len(both), abs=1e-9) if both else None
         assert lines[row].difference == expected
     whole = [row for row in ROWS if all((row, seed) in scores for seed in GRID.seeds)]
-    assert any(line.best for line in lines.values()) == (len(whole) > 1)
+    assert sum(line.best for line in lines.values()) <= (len(whole) > 1)
 
 
 def test_the_papers_figures_stand_beside_ours_and_are_compared_with_the_same_baseline() -> None:

@@ -56,13 +56,13 @@ def rows_of(text: str) -> list[list[str]]:
 
 def test_markdown_gives_every_figure_in_its_place(table) -> None:
     head, rule, *rows = rows_of(markdown(table))
-    assert head[:4] == ["method", "mean IoU", "range", "against baseline"]
+    assert head[:4] == ["method", "mean IoU", "95% interval", "against baseline"]
     assert head[4:] == ["seeds", "paper", "paper against baseline"]
     assert rule[0] == "-" * len(rule[0])
     assert all(re.fullmatch("-+:", cell) for cell in rule[1:])
     by_method = {row[0]: row[1:] for row in rows}
-    assert by_method["ClassMix"] == ["27.4", "26.9–27.8", "baseline", "3", "45.61 ± 0.69", "baseline"]
-    assert by_method["ReCo + ClassMix"] == ["**28.6**", "28.0–29.0", "+1.2", "3", "49.86 ± 0.28", "+4.25"]
+    assert by_method["ClassMix"] == ["27.4", "26.2–28.5", "baseline", "3", "45.61 ± 0.69", "baseline"]
+    assert by_method["ReCo + ClassMix"] == ["**28.6**", "27.3–29.8", "+1.2*", "3", "49.86 ± 0.28", "+4.25"]
     assert by_method["Supervised"] == ["26.0", "–", "−0.9", "1 of 3", "38.12 ± 0.08", "−7.49"]
     assert by_method["S4GAN"] == ["not run", "–", "–", "0 of 3", "37.65 ± 0.62", "−7.96"]
     assert by_method["ReCo + Supervised"] == ["not run", "–", "–", "0 of 3", "–", "–"]
@@ -120,7 +120,7 @@ def test_captions_say_what_differs_between_columns(result_of) -> None:
     caption = " ".join(ceiling.caption)
     assert "1,000 and 2,000 iterations" in caption
     assert "on val of Cityscapes and test of CamVid" in caption
-    assert "seed 0 alone; the best is bold. Baseline: Supervised. " in caption
+    assert "seed 0 alone; the highest is bold. Baseline: Supervised. " in caption
     assert "missing" not in caption
     all_labels = grid_table("full-labels", GRIDS["full-labels"], [], profile="tiny")
     assert "Baseline: ClassMix or Supervised;" in all_labels.compared
@@ -186,6 +186,13 @@ def test_csv_has_a_line_for_each_pair_with_plain_numbers_and_nothing_where_there
     assert float(reco["mean_iou"]) == pytest.approx(28.5667, abs=1e-4)
     assert (float(reco["lowest"]), float(reco["highest"]), reco["seeds"]) == (28.0, 29.0, "0 1 2")
     assert (float(reco["difference"]), reco["baseline"], reco["best"]) == (1.2, "classmix", "yes")
+    # 28.567 ± 4.3027 * 0.5132 / sqrt(3); differences of 1.1, 1.3 and 1.2 have an SD of 0.1
+    assert (float(reco["interval_low"]), float(reco["interval_high"])) == pytest.approx(
+        (27.292, 29.841), abs=1e-3
+    )
+    assert (float(reco["difference_low"]), float(reco["difference_high"])) == pytest.approx(
+        (0.952, 1.448), abs=1e-3
+    )
     assert (reco["paper_mean_iou"], reco["paper_range"], reco["paper_table"]) == ("49.86", "0.28", "Table 1")
     assert [missing[name] for name in ("mean_iou", "lowest", "highest", "difference", "best", "seeds")] == [
         ""
@@ -227,7 +234,7 @@ def test_the_terminal_needs_no_more_than_80_columns(name, result_of) -> None:
     assert "…" not in said  # nothing was cut off
     for column in grid.columns:
         assert heading(column) in said
-    assert said.count("91.5") == said.count("91.0–92.0") == len(grid.pairs)
+    assert said.count("91.5") == said.count("85.1–97.9") == len(grid.pairs)
     assert len(re.findall(r"\b2 of 3\b", said)) == len(grid.pairs)
 
 
@@ -364,7 +371,7 @@ def both(result_of) -> GridTable:
     scores = {
         ("supervised", "camvid-20"): (50.0, 52.0, 51.0),
         ("classmix", "camvid-20"): (53.0, 55.0, 54.0),
-        ("reco-classmix", "camvid-20"): (55.0, 56.0, 57.0),
+        ("reco-classmix", "camvid-20"): (55.0, 57.1, 55.9),
         ("supervised", CITY): (30.0, 31.0, 32.0),
         ("classmix", CITY): (33.0,),
     }
@@ -380,9 +387,9 @@ def test_side_by_side_a_method_has_one_line_and_the_paper_stands_beside_its_colu
     head, *rows = side_by_side(both, strong="best {}".format)
     assert head == ["method", "CamVid, 20 labelled images", "Cityscapes, 20 labelled images", "paper"]
     assert rows == [
-        ["Supervised", "51.0 (50.0–52.0)", "31.0 (30.0–32.0)", "38.12 ± 0.08"],
-        ["ClassMix", "54.0 (53.0–55.0)", "33.0, 1 of 3 seeds", "45.61 ± 0.69"],
-        ["ReCo + ClassMix", "best 56.0 (55.0–57.0)", "not run", "49.86 ± 0.28"],
+        ["Supervised", "51.0 (48.5–53.5)", "31.0 (28.5–33.5)", "38.12 ± 0.08"],
+        ["ClassMix", "54.0 (51.5–56.5)", "33.0, 1 of 3 seeds", "45.61 ± 0.69"],
+        ["ReCo + ClassMix", "best 56.0 (53.4–58.6)", "not run", "49.86 ± 0.28"],
     ]
 
 
@@ -403,8 +410,8 @@ def test_side_by_side_there_are_no_differences_to_explain(both) -> None:
 
 
 def test_side_by_side_the_best_is_bold_in_each_format(both) -> None:
-    assert "**56.0** (55.0–57.0) |" in markdown_beside(both)
-    assert r"& \textbf{56.0} (55.0--57.0) & not run & 49.86 $\pm$ 0.28 \\" in latex_beside(both)
+    assert "**56.0** (53.4–58.6) |" in markdown_beside(both)
+    assert r"& \textbf{56.0} (53.4--58.6) & not run & 49.86 $\pm$ 0.28 \\" in latex_beside(both)
     assert latex_beside(both).count(r"\textbf") == 1
 
 
