@@ -248,10 +248,7 @@ def located(value: str, path: str) -> str:
             told = f"longer than names can be: {shortened(repr(value))}"
             raise UserError(f"{path}: {told}") from None
         return value
-    place = str(real(Path(value)))
-    if not is_text(place):
-        raise UserError(f"{path}: {place!r} is not UTF-8 text: rename the folder")
-    return place
+    return str(real(Path(value)))
 
 
 def _in_words(number: float) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from string import Template
 
 from recoseg.errors import UserError
-from recoseg.files import regular, write_whole
+from recoseg.files import write_whole
 from recoseg.report.class_table import class_table
 from recoseg.report.confusion_matrix import confusion
 from recoseg.report.difference_table import difference_table
@@ -64,7 +64,7 @@ def require_replaceable(path: Path) -> None:
 
 
 def _start_of(path: Path) -> bytes:
-    with regular(path).open("rb") as file:
+    with path.open("rb") as file:
         return file.read(2000)
 
 
