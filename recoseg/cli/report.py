@@ -38,21 +38,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_trust_argument(parser)
 
 
-def _number_of_pictures(text: str) -> int:
-    if not text.isdecimal() or len(text) > 9:
-        raise UserError(f"--pictures: got {shortened(repr(text))}, needs a whole number, 0 for none")
-    return int(text)
-
-
 def run(arguments: argparse.Namespace) -> int:
     from recoseg.cli.terminal import told_progress
     from recoseg.runs.pages import write_report
 
+    pictures = arguments.pictures
+    if not pictures.isdecimal() or len(pictures) > 9:
+        raise UserError(f"--pictures: got {shortened(repr(pictures))}, needs a whole number, 0 for none")
     paths = [Path(path) for path in arguments.runs]
     page = write_report(
         paths,
         Path(arguments.out) if arguments.out else None,
-        num_pictures=_number_of_pictures(arguments.pictures),
+        num_pictures=int(pictures),
         progress_of=told_progress(),
         trust=arguments.trust,
     )
