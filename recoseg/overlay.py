@@ -1,6 +1,6 @@
 """Labels laid over their image: a tint for each class, contours in its full colour, and a legend if wanted.
 
-Predictions, checked labels and slides are all drawn by it.
+It draws predictions and checked labels.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from recoseg.errors import UserError
-from recoseg.text import is_text
 
 if TYPE_CHECKING:  # the label page's server and light commands run without torch
     from torch import Tensor
@@ -34,9 +33,6 @@ class ClassInfo:
         if len(set(self.names)) != len(self.names):
             repeated = sorted({n for n in self.names if self.names.count(n) > 1})
             raise UserError(f"class names must differ; repeated: {', '.join(repeated)}")
-        for name in self.names:
-            if not is_text(name):
-                raise UserError(f"the class name {name!r} is not text that can be written down; rename it")
 
     def __len__(self) -> int:
         return len(self.names)

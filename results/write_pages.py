@@ -10,11 +10,12 @@ Numbers in a sentence stand between <!-- figures NAME --> and <!-- end --> on on
 Rows or columns may follow the name, and then seeds: <!-- table camvid-20 classmix reco-classmix seeds 0 -->.
 A chart with rows of its own has them above it: <!-- chart NAME ROWS -->.
 The table and the chart of simulated clicks, <!-- clicks --> and clicks.svg, are of results/label.jsonl, where
-recoseg label --simulate left its lines; <!-- costs --> is what benchmarks/methods.py measured.
+benchmarks/clicks.py left its lines; <!-- costs --> is what benchmarks/methods.py measured.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
@@ -24,8 +25,10 @@ from recoseg.cli.main import main as recoseg
 from recoseg.experiments.plan.grids import ROWS
 from recoseg.experiments.tables.costs import measured_costs
 from recoseg.experiments.tables.results import read_results
+from recoseg.figures.line_charts import Points, ScoreChart, draw_score_curves, mean_line
+from recoseg.figures.sheet import Heading
 from recoseg.files import write_whole
-from recoseg.label.simulated_clicks import as_markdown, draw_trials, read_trials
+from recoseg.text import hundredths
 
 ROOT = Path(__file__).resolve().parents[1]
 PROFILE = "small"
@@ -86,7 +89,7 @@ def filled(page: str) -> str:
         text = table(place["words"], *more, "--format", "markdown")
         return f"{place[1]}\n{text.strip()}\n\n{place['end']}"
 
-    clicks = as_markdown(read_trials(CLICKS))
+    clicks = clicks_table(read_clicks())
     page = PLACE_OF_CLICKS.sub(lambda place: f"{place[1]}\n{clicks}\n\n{place[2]}", page)
     numbers = figures()
     page = PLACE_OF_FIGURES.sub(lambda place: f"{place[1]}{numbers[place['name']]}{place[3]}", page)
@@ -143,13 +146,47 @@ def costs() -> str:
     return "\n".join(lines)
 
 
+Clicks = dict[str, dict[str, list[Points]]]
+"""Dataset -> strategy -> (clicks, mean IoU) of each seed."""
+
+
+def read_clicks() -> Clicks:
+    result: Clicks = {}
+    for line in CLICKS.read_text(encoding="utf-8").splitlines():
+        trial = json.loads(line)
+        curve = list(zip(trial["clicks"], trial["mean_iou"], strict=True))
+        result.setdefault(trial["data"], {}).setdefault(trial["strategy"], []).append(curve)
+    return result
+
+
+def clicks_table(found: Clicks) -> str:
+    """Means over seeds."""
+    curves = [curve for strategies in found.values() for seeds in strategies.values() for curve in seeds]
+    clicks = sorted({count for curve in curves for count, _ in curve})
+    lines = [f"| data | clicks | {' | '.join(map(str, clicks))} |", f"|---|---|{'---:|' * len(clicks)}"]
+    for data, strategies in found.items():
+        for strategy, seeds in strategies.items():
+            means = dict(mean_line(seeds))
+            cells = [hundredths(means.get(count)) for count in clicks]
+            lines.append(f"| {data} | {strategy} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def draw_clicks(path: Path, found: Clicks) -> None:
+    """A panel for each dataset."""
+    names = list(dict.fromkeys(name for strategies in found.values() for name in strategies))
+    charts = [ScoreChart(data, [by.get(name, []) for name in names]) for data, by in found.items()]
+    heading = Heading("Mean IoU over clicks", "of a simulated annotator; pale lines are seeds")
+    draw_score_curves(path, names, charts, heading=heading, across="clicks")
+
+
 def draw(page: str) -> None:
     """The charts that a page shows: docs/results/NAME.svg, and NAME-curves.svg."""
     CHARTS.mkdir(parents=True, exist_ok=True)
     for place in CHART.finditer(page):
         path = str(CHARTS / f"{place['grid']}{place['curves'] or ''}.svg")
         if place["grid"] == "clicks":
-            draw_trials(Path(path), read_trials(CLICKS))
+            draw_clicks(Path(path), read_clicks())
             continue
         table(place["words"] or place["grid"], "--curves" if place["curves"] else "--chart", path, "--force")
 

@@ -12,6 +12,7 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -183,7 +184,7 @@ def _output_is_broken() -> bool:
 
 
 def _dispatch(words: list[str], *, own_process: bool) -> int:
-    for word in words:
+    for word in [*words, str(Path.cwd())]:  # configs, logs and pages hold the place of a run
         if not is_text(word):
             raise UserError(f"{word!r} is not UTF-8 text: rename what it names")
     if words and not words[0].startswith("-") and words[0] not in COMMANDS:

@@ -1,4 +1,4 @@
-"""Write a page about one run, or about several side by side, and a slide if wanted.
+"""Write a page about one run, or about several side by side.
 
 The runs must be of datasets with the same classes; the pictures are the first run's.
 """
@@ -21,7 +21,6 @@ SAVES_MEMORY = "fewer pictures need less: --pictures 1"
 EXAMPLES = (
     "recoseg report runs/first",
     "recoseg report runs/first runs/second --out compared.html",
-    "recoseg report runs/first --png slide.png",
 )
 
 
@@ -29,9 +28,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="+", help="run folders")
     parser.add_argument(
         "--out", metavar="FILE", help="the page to write (default: report/index.html in the first run)"
-    )
-    parser.add_argument(
-        "--png", metavar="FILE", help="also draw a slide: scores, classes and a few pictures on one PNG"
     )
     parser.add_argument(
         "--pictures",
@@ -42,26 +38,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_trust_argument(parser)
 
 
-def _number_of_pictures(text: str) -> int:
-    if not text.isdecimal() or len(text) > 9:
-        raise UserError(f"--pictures: got {shortened(repr(text))}, needs a whole number, 0 for none")
-    return int(text)
-
-
 def run(arguments: argparse.Namespace) -> int:
     from recoseg.cli.terminal import told_progress
     from recoseg.runs.pages import write_report
 
+    pictures = arguments.pictures
+    if not pictures.isdecimal() or len(pictures) > 9:
+        raise UserError(f"--pictures: got {shortened(repr(pictures))}, needs a whole number, 0 for none")
     paths = [Path(path) for path in arguments.runs]
     page = write_report(
         paths,
         Path(arguments.out) if arguments.out else None,
-        slide=Path(arguments.png) if arguments.png else None,
-        num_pictures=_number_of_pictures(arguments.pictures),
+        num_pictures=int(pictures),
         progress_of=told_progress(),
         trust=arguments.trust,
     )
     print(f"page: {printable(str(page))}")
-    if arguments.png:
-        print(f"slide: {printable(arguments.png)}")
     return 0

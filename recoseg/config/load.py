@@ -16,7 +16,7 @@ from recoseg.config.data_settings import FolderData
 from recoseg.config.parse import NONE_WORDS, is_nothing, members, parse, section_mapping
 from recoseg.config.settings import RunConfig, filled
 from recoseg.errors import UsageError, UserError
-from recoseg.files import as_path, regular
+from recoseg.files import as_path
 from recoseg.text import did_you_mean, shortened
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -208,23 +208,26 @@ def _renames(section: object, below: object) -> bool:
     return bool(section["name"] != below.get("name", section["name"]))
 
 
-_MOST_VALUES = 10_000
-"""A few lines of aliases of aliases can stand for more than any memory holds."""
-
-_MOST_DIGITS = 100
+_MOST_ALIASES = 20
+"""In a config of others, a few lines of aliases of aliases can stand for any amount of memory."""
 
 _BROKEN = (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
 """What reading may raise: YAML's own errors, and whatever Python says to a date such as 2026-99-99."""
 
 
 class SettingsLoader(yaml.SafeLoader):
-    """YAML's safe loader, with a limit to what a file may hold, and no key twice: the first would be lost."""
+    """YAML's safe loader, with few aliases, and no key twice: the first would be lost."""
 
-    def get_single_node(self) -> yaml.Node | None:
-        node: yaml.Node | None = super().get_single_node()
-        if node is not None and _expanded_size(node, {}) > _MOST_VALUES:
-            problem = f"with its aliases it holds more than {_MOST_VALUES:,} values; write out what is needed"
-            raise yaml.MarkedYAMLError(problem=problem)
+    num_aliases = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            self.num_aliases += 1
+            if self.num_aliases > _MOST_ALIASES:
+                problem = f"more than {_MOST_ALIASES} aliases; write out what is needed"
+                mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
+        node: yaml.Node | None = super().compose_node(parent, index)
         return node
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
@@ -238,32 +241,11 @@ class SettingsLoader(yaml.SafeLoader):
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
         return node
 
-    def construct_short_int(self, node: yaml.ScalarNode) -> int:
-        """Python refuses thousands of digits, some when they are read and some when they are shown."""
-        if len(node.value) > _MOST_DIGITS:
-            problem = f"a whole number of more than {_MOST_DIGITS} digits"
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
-        number: int = self.construct_yaml_int(node)
-        return number
-
-
-SettingsLoader.add_constructor("tag:yaml.org,2002:int", SettingsLoader.construct_short_int)
-
-
-def _expanded_size(node: yaml.Node, known: dict[int, float]) -> float:
-    """How many values it holds when every alias is written out; one that holds itself has no end."""
-    if id(node) not in known:
-        known[id(node)] = float("inf")
-        inner = node.value if isinstance(node, yaml.CollectionNode) else ()
-        parts = (part for item in inner for part in (item if isinstance(item, tuple) else (item,)))
-        known[id(node)] = 1 + sum(_expanded_size(part, known) for part in parts)
-    return known[id(node)]
-
 
 def read_yaml(path: Path) -> dict[str, object]:
     """The values of a file, which must be a mapping or empty."""
     try:
-        values = yaml.load(regular(path).read_text(encoding="utf-8"), SettingsLoader)
+        values = yaml.load(path.read_text(encoding="utf-8"), SettingsLoader)
     except RecursionError:
         raise UserError(f"{path}: lists or settings inside each other without end") from None
     except _BROKEN as error:

@@ -233,9 +233,8 @@ def checked(declared: Field[Any], value: Any, path: str) -> Any:
         for limit, bound in ({"at_least": -LARGEST, "at_most": LARGEST} | limits).items():
             kept = {"at_least": number >= bound, "at_most": number <= bound, "above": number > bound}[limit]
             if not kept:
-                raise UserError(
-                    f"{path}: must be {limit.replace('_', ' ')} {bound:g}, got {_in_words(number)}"
-                )
+                given = f"{number:g}" if abs(number) <= LARGEST else shortened(str(number))
+                raise UserError(f"{path}: must be {limit.replace('_', ' ')} {bound:g}, got {given}")
     return value
 
 
@@ -248,11 +247,4 @@ def located(value: str, path: str) -> str:
             told = f"longer than names can be: {shortened(repr(value))}"
             raise UserError(f"{path}: {told}") from None
         return value
-    place = str(real(Path(value)))
-    if not is_text(place):
-        raise UserError(f"{path}: {place!r} is not UTF-8 text: rename the folder")
-    return place
-
-
-def _in_words(number: float) -> str:
-    return f"{number:g}" if abs(number) <= LARGEST else shortened(str(number))
+    return str(real(Path(value)))

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 from recoseg.colours import Colour
 from recoseg.data.dataset import SUBSETS, Dataset
-from recoseg.data.image_files import FULL_DEPTH, not_text, read_image
+from recoseg.data.image_files import FULL_DEPTH, read_image
 from recoseg.data.label_codes import LabelCode
 from recoseg.data.list_files import numbered_lines
 from recoseg.data.problem import FileError, Problem
 from recoseg.errors import UserError
-from recoseg.text import is_text
 from recoseg.types import IGNORE, ClassInfo, Sample
 
 if TYPE_CHECKING:
@@ -46,9 +45,6 @@ class FileDataset(Dataset):
         code: LabelCode,
         bit_depth: int | None = None,
     ) -> None:
-        for key, entry in entries.items():
-            if not is_text(key):
-                raise not_text(entry.image)
         self.classes = classes
         self.entries = dict(entries)
         self.code = code

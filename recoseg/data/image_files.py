@@ -293,7 +293,7 @@ def _known_formats() -> tuple[str, ...]:
 def png_text(path: Path, name: str) -> str | None:
     """What `write_png` put into the header of a file under that name; None if there is nothing."""
     try:
-        with Image.open(regular(path), formats=("PNG",)) as image:
+        with Image.open(path, formats=("PNG",)) as image:
             words = image.info.get(name)
     except (*_DECODER_ERRORS, UnidentifiedImageError):
         return None

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from recoseg.errors import UserError
-from recoseg.files import regular
 
 
 def list_text(keys: Iterable[str]) -> str:
@@ -39,7 +38,7 @@ def numbered_lines(path: Path) -> list[tuple[int, str]]:
     Only a newline ends a line (and a carriage return before it): names may hold what else Unicode calls one.
     """
     try:
-        text = regular(path).read_bytes().decode("utf-8-sig")  # Windows editors put a mark in front
+        text = path.read_bytes().decode("utf-8-sig")  # Windows editors put a mark in front
     except FileNotFoundError:
         raise UserError(f"no list file at {path}") from None
     except (OSError, UnicodeDecodeError) as error:

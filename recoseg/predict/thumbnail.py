@@ -11,7 +11,7 @@ from PIL import Image
 
 from recoseg.colours import confidence_colours
 from recoseg.errors import UserError
-from recoseg.files import regular, whole_file
+from recoseg.files import whole_file
 from recoseg.overlay import Overlay
 from recoseg.predict.prediction import Prediction
 
@@ -33,7 +33,7 @@ class Thumbnail:
     def read(cls, path: Path) -> Thumbnail:
         """The picture itself is left alone."""
         try:
-            with Image.open(regular(path), formats=["JPEG"]) as strip:
+            with Image.open(path, formats=["JPEG"]) as strip:
                 confidence = float(strip.info["comment"])
                 if not 0 <= confidence <= 1:
                     raise ValueError

@@ -10,7 +10,7 @@ from pathlib import Path
 from string import Template
 
 from recoseg.errors import UserError
-from recoseg.files import regular, write_whole
+from recoseg.files import write_whole
 from recoseg.report.class_table import class_table
 from recoseg.report.confusion_matrix import confusion
 from recoseg.report.difference_table import difference_table
@@ -59,13 +59,10 @@ def require_replaceable(path: Path) -> None:
         raise UserError(
             f"{path} is a folder; give the name of a file for the page, such as {path}/index.html"
         )
-    if path.exists() and _GENERATOR not in _start_of(path):
-        raise UserError(f"{path} exists and is not a page of recoseg; choose another --out")
-
-
-def _start_of(path: Path) -> bytes:
-    with regular(path).open("rb") as file:
-        return file.read(2000)
+    if path.exists():
+        with path.open("rb") as file:
+            if _GENERATOR not in file.read(2000):
+                raise UserError(f"{path} exists and is not a page of recoseg; choose another --out")
 
 
 def page(runs: Sequence[RunView], *, title: str) -> str:

@@ -15,7 +15,6 @@ from recoseg.data.dataset import Dataset
 from recoseg.data.worker_processes import Progress
 from recoseg.report.page import require_replaceable, write_page
 from recoseg.report.run_view import FOLDS, RunView, repeated_by, spread, take_pictures, view_run
-from recoseg.report.slide import draw_slide, require_slide
 from recoseg.runs.run import Run
 from recoseg.runs.run_folder import RunFolder, run_names
 from recoseg.text import listed
@@ -36,7 +35,6 @@ def write_report(
     paths: Sequence[Path],
     page: Path | None = None,
     *,
-    slide: Path | None = None,
     title: str | None = None,
     num_pictures: int = NUM_PICTURES,
     progress_of: ProgressOf = no_progress,
@@ -44,13 +42,10 @@ def write_report(
 ) -> Path:
     """The page about these run folders; returns where it is. `progress_of` tells how far it is.
 
-    With a `slide`, that is drawn into this file too. With `trust`, networks that functions of their authors
-    make are made.
+    With `trust`, networks that functions of their authors make are made.
     """
     if page is not None:
         require_replaceable(page)
-    if slide is not None:
-        require_slide(slide)
     folders = [RunFolder.open(path) for path in paths]
     datasets = [build_data_of_run(load(folder.config).data, folder.path) for folder in folders]
     names = run_names(paths)
@@ -68,8 +63,6 @@ def write_report(
     page = page or folders[0].page
     page.parent.mkdir(parents=True, exist_ok=True)
     write_page(page, views, title=title or listed(names))
-    if slide is not None:
-        draw_slide(slide, views, title=title or listed(names))
     return page
 
 

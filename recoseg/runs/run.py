@@ -284,7 +284,7 @@ class Run:
             "weights": digest(weights_file(self.folder, self.weights)),
             "dataset": self.dataset.fingerprint(),
             "subset": "val",
-            "images": hashlib.sha256(keys.encode(errors="surrogateescape")).hexdigest(),
+            "images": hashlib.sha256(keys.encode()).hexdigest(),
         }
 
     def _read_survey(self, made_from: dict[str, object]) -> Survey | None:

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
 
 from recoseg.errors import UserError
-from recoseg.files import UNFINISHED, naming, real, regular, write_whole
+from recoseg.files import UNFINISHED, naming, real, write_whole
 from recoseg.plain_scores import PlainScores, require_classes
 from recoseg.records import Count, Limits, Others, Share, read_records
-from recoseg.text import is_text
 
 if TYPE_CHECKING:
     from recoseg.splits.label_split import LabelSplit
@@ -106,7 +105,6 @@ class RunFolder:
         Of several processes that begin one at the same time, one does; it may die at any moment.
         """
         folder = cls(path)
-        _require_text(path)
         folder.require_free()
         path.mkdir(parents=True, exist_ok=True)
         with closing(folder.lock()):
@@ -143,7 +141,6 @@ class RunFolder:
     def open(cls, path: Path) -> RunFolder:
         """An existing run."""
         folder = cls(path)
-        _require_text(path)
         if not path.is_dir():
             raise UserError(f"no run folder at {path}")
         if not folder.is_run():
@@ -172,7 +169,7 @@ class RunFolder:
     def is_in_use(self) -> bool:
         """Whether a process trains there now. Writes nothing: the folder may be somebody else's."""
         try:
-            with regular(self.path / ".lock").open("rb") as file:
+            with (self.path / ".lock").open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
@@ -201,12 +198,6 @@ def _read_log(path: Path, kind: Any) -> list[dict[str, Any]]:
     return read_records(
         path, kind, what="log", remedy="delete that line, or bring the file back", is_log=True
     )
-
-
-def _require_text(path: Path) -> None:
-    """Logs, pages and TensorBoard hold the place of a run."""
-    if not is_text(str(path)) or not is_text(str(real(path))):
-        raise UserError(f"{str(path)!r} is not at a place whose name is UTF-8 text: rename the folder")
 
 
 def append_line(path: Path, values: Mapping[str, object]) -> None:

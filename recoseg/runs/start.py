@@ -13,7 +13,6 @@ from recoseg.batches import StepBatches
 from recoseg.builders.data import (
     build_data_of_run,
     build_dataset,
-    cache_folder,
     require_readable,
     require_training_labels,
     require_two_classes,
@@ -50,7 +49,7 @@ from recoseg.runs.run_folder import RunFolder, require_same
 from recoseg.splits.label_split import LabelSplit, VisibleLabels
 from recoseg.text import printable
 from recoseg.training.optimisers import has_encoder
-from recoseg.training.precision import Precision, require_sixteen_bits
+from recoseg.training.precision import Precision, require_gpu
 from recoseg.training.processes import by_first, by_torchrun, from_first, is_first, processes
 from recoseg.training.trainer import Trainer
 from recoseg.training.validation import Validation
@@ -221,8 +220,7 @@ def build_trainer(
     train = config.train
     device = choose_device(train.device)
     precision = Precision(train.precision, device)
-    if precision.dtype is not None and device.type == "cpu":
-        require_sixteen_bits(precision.dtype, cache=cache_folder())
+    require_gpu(precision)
     num_loaders = choose_workers(train, dataset)
     cached = Cached(dataset, budget_bytes=int(train.cache_gb * 1e9) // max(1, num_loaders))
     visible = VisibleLabels(cached, split)

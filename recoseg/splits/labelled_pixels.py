@@ -89,7 +89,7 @@ def draw_points(labels: NDArray[np.uint8], *, key: str, seed: int) -> tuple[Poin
     points = []
     for label in np.flatnonzero(np.bincount(labels.ravel(), minlength=IGNORE + 1)[:IGNORE]).tolist():
         places = np.flatnonzero(labels == label)
-        digest = hashlib.sha256(f"{seed}/{label}/{key}".encode(errors="surrogateescape")).digest()
+        digest = hashlib.sha256(f"{seed}/{label}/{key}".encode()).digest()
         place = int(places[int.from_bytes(digest[:16], "big") % len(places)])
         points.append((label, *divmod(place, labels.shape[1])))
     return tuple(points)

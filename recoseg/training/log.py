@@ -221,8 +221,8 @@ _numbers = itertools.count()
 class EventFile:
     """A new file of events in a folder, written as they come.
 
-    TensorBoard forgets what other files there have from iteration `start` on. (torch's own writer has a
-    thread do it: a disk that is full is then a traceback of that thread.)
+    TensorBoard forgets what other files there have from iteration `start` on. The thread of torch's
+    `SummaryWriter` prints a traceback on a full disk.
     """
 
     def __init__(self, folder: Path, *, start: int) -> None:

@@ -175,7 +175,7 @@ def test_commands_that_run_no_network_do_not_import_torch(trained_run, tiny, tmp
     trained_run("run", *tiny)
     (tmp_path / "own" / "images").mkdir(parents=True)
     commands = {
-        "status run": 0, "experiments list": 0, "methods": 0, "completion bash": 0, "trian": 2,
+        "status run": 0, "experiments list": 0, "methods": 0, "trian": 2,
         "train --data own --train.iteratons 5": 2, "train --data own --method nothing": 2,
         "train --resume nowhere": 1, "train --config nowhere": 1, "experiments lst": 2,
     }  # fmt: skip

@@ -8,7 +8,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
 from recoseg.cli.main import main
 from recoseg.runs.run_folder import run_names as distinct_names
@@ -30,15 +29,6 @@ def trained(tmp_path_factory, tiny) -> Path:
 def two_runs(recoseg, trained, tmp_path) -> None:
     """Copies of them in the folder that `recoseg` works in."""
     shutil.copytree(trained, tmp_path, dirs_exist_ok=True)
-
-
-def test_a_slide_is_drawn_beside_the_page(recoseg, two_runs, tmp_path) -> None:
-    outcome = recoseg("report", "one", "two", "--out", "both.html", "--png", "both.png")
-    assert (outcome.code, outcome.out) == (0, "page: both.html\nslide: both.png\n")
-    with Image.open(tmp_path / "both.png") as slide:
-        assert slide.width > 1920
-    wrong = recoseg("report", "one", "--png", "slide.pdf")
-    assert (wrong.code, "the name of a slide ends in .png" in wrong.err) == (1, True)
 
 
 def test_two_runs_share_a_page(recoseg, two_runs, tmp_path) -> None:

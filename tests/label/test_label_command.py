@@ -1,16 +1,13 @@
-"""`recoseg label` as people start it: a server that is killed loses nothing; simulated clicks."""
+"""`recoseg label` as people start it: a server that is killed loses nothing."""
 
 from __future__ import annotations
 
-import json
 import signal
 
 import numpy as np
-import torch
 from PIL import Image
 
 from recoseg.cli.main import main
-from recoseg.models.encoders import ENCODERS
 
 
 def test_a_server_that_is_killed_between_clicks_has_them_all_at_its_next_start(image_folder, start, until):
@@ -45,11 +42,6 @@ def test_a_server_that_is_killed_between_clicks_has_them_all_at_its_next_start(i
 def test_mistakes_are_told_in_one_line(tmp_path, capsys, image_folder):
     root = image_folder({"a": (8, 8)})
     for words, told in (
-        ([], "which folder?"),
-        ([str(root), "--simulate", str(root)], "which folder?"),
-        ([str(root), "--clicks", "5"], "--clicks has no effect without --simulate"),
-        (["--simulate", str(root), "--port", "5"], "--port has no effect beside --simulate"),
-        (["--simulate", str(root), "--clicks", "0"], "--clicks must be at least 1"),
         ([str(tmp_path / "nothing")], "does not exist"),
         ([str(root / "images")], f"give the folder above it: {root}"),
         ([str(root), "--port", "99999"], "needs a number from 0 to 65535"),
@@ -58,27 +50,3 @@ def test_mistakes_are_told_in_one_line(tmp_path, capsys, image_folder):
         error = capsys.readouterr().err
         assert told in error
         assert error.count("\n") == 1
-
-
-def test_simulated_clicks_end_in_lines_a_table_and_a_chart(two_tone, tmp_path, monkeypatch, capsys):
-    (two_tone / "labels").mkdir()
-    for number in range(6):
-        labels = np.zeros((64, 96), np.uint8)
-        labels[:, 32 + 6 * number :] = 1
-        Image.fromarray(labels).save(two_tone / "labels" / f"{number}.png")
-    torch.manual_seed(0)
-    encoder = ENCODERS["resnet10_small"](output_stride=16)
-    monkeypatch.setattr("recoseg.label.features.pretrained_encoder", lambda: ("random", encoder))
-    monkeypatch.setenv("COLUMNS", "100")
-    out = tmp_path / "out"
-    words = ["label", "--simulate", str(two_tone), "--out", str(out), "--clicks", "10", "--seeds", "1"]
-    assert main(words) == 0
-    shown = capsys.readouterr().out
-    lines = [json.loads(line) for line in (out / "clicks.jsonl").read_text().splitlines()]
-    assert [line["strategy"] for line in lines] == ["random", "uncertainty", "queue"]
-    assert all(line["clicks"] == [10] and line["mean_iou"][0] > 0.7 for line in lines)
-    assert "two_tone: mean IoU (%) after so many clicks" in " ".join(shown.split())
-    assert (out / "clicks.png").stat().st_size > 1000
-    assert (out / "clicks.svg").read_text().startswith("<?xml")
-    assert main(words) == 0  # what is there is not done again
-    assert len((out / "clicks.jsonl").read_text().splitlines()) == 3

@@ -26,7 +26,6 @@ from recoseg.data.label_codes import (
 )
 from recoseg.data.problem import FileError
 from recoseg.errors import UserError
-from recoseg.files import regular
 from recoseg.text import did_you_mean, nearest_name, require_plain_name
 from recoseg.types import IGNORE, ClassInfo
 
@@ -156,18 +155,14 @@ def _colour_classes(palette: Sequence[Colour], class_of: Mapping[int, int]) -> d
 
 def _read_json(path: Path) -> object:
     try:
-        text = regular(path).read_text(encoding="utf-8-sig")
+        text = path.read_text(encoding="utf-8-sig")
         return json.loads(text, object_pairs_hook=_each_field_once)
     except UserError:
         raise
     except json.JSONDecodeError as error:
         raise UserError(f"line {error.lineno} is not JSON ({error.msg}); mend it there") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot be read ({error}); save it as UTF-8 text") from None
-    except RecursionError:
-        raise UserError("lists or objects inside each other without end") from None
-    except ValueError:
-        raise UserError("a number of thousands of digits") from None  # Python reads no more than 4,300
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(f"cannot be read ({error}); save it as JSON in UTF-8") from None
 
 
 def _each_field_once(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -1,27 +1,42 @@
-"""A simulated annotator: answers from masks that the learner never sees; the score after so many clicks."""
+"""Clicks of a simulated annotator, and the mean IoU of the quick learner of `recoseg label` after them.
+
+    python benchmarks/clicks.py DATA                       appends to results/label.jsonl
+    python benchmarks/clicks.py DATA --out clicks.jsonl    appends to this file
+
+DATA is a folder dataset with labelled images for training and for validation. The masks of its
+training images answer; scores are those of a thousand cells of each validation image. Three strategies choose
+pixels: `random`, the smallest margin alone (`uncertainty`), and the queue of `recoseg label`. Trials that the
+file has are not repeated. results/write_pages.py makes the table and the chart of RESULTS.md from its lines.
+"""
 
 from __future__ import annotations
 
+import argparse
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from recoseg.cli.arguments import open_dataset
+from recoseg.cli.terminal import new_console, progress_of
 from recoseg.data.file_dataset import FileDataset
 from recoseg.data.worker_processes import Progress
 from recoseg.errors import UserError
 from recoseg.evaluate.scores import Scores
 from recoseg.label.cell_pool import MOST_CELLS, CellPool, spread_cells
-from recoseg.label.features import FrozenFeatures
+from recoseg.label.features import FrozenFeatures, pretrained_encoder
 from recoseg.label.messages import RADIUS
 from recoseg.label.next_clicks import Opinion, Seen, doubt, next_spots
 from recoseg.label.quick import LabelledCells, QuickLearner
 from recoseg.seeds import numpy_generator, permutation
 from recoseg.types import IGNORE
 
+FILE = Path(__file__).parents[1] / "results" / "label.jsonl"
 CLICKS = (10, 20, 50, 100, 150, 200, 300, 400, 500)
 """After how many clicks there is a score."""
 
@@ -177,3 +192,37 @@ def _mean_iou(learner: QuickLearner, hidden: HiddenAnswers) -> float:
     counted = hidden.truth != IGNORE
     pairs = hidden.truth[counted].long() * hidden.num_classes + said[counted]
     return Scores(pairs.bincount(minlength=hidden.num_classes**2).view(hidden.num_classes, -1)).mean_iou
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("data", type=Path, help="a labelled folder dataset")
+    parser.add_argument("--out", type=Path, default=FILE, help="the file to append to")
+    parser.add_argument("--features", type=Path, default=Path("features"), help="where features are kept")
+    parser.add_argument("--clicks", type=int, default=CLICKS[-1], help="the most clicks")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--images", type=int, default=400, help="training images")
+    asked = parser.parse_args(words)
+    clicks = sorted({count for count in CLICKS if count < asked.clicks} | {asked.clicks})
+    torch.set_num_threads(1)
+    name, encoder = pretrained_encoder()
+    dataset = open_dataset("folder", str(asked.data))
+    with progress_of(new_console(stderr=True), doing="computing features") as progress:
+        features = FrozenFeatures(encoder, name=name, folder=asked.features)
+        hidden = hidden_answers(dataset, features, images=asked.images, progress=progress)
+    lines = asked.out.read_text(encoding="utf-8").splitlines() if asked.out.exists() else []
+    done = [json.loads(line) for line in lines]
+    for seed in range(asked.seeds):
+        for strategy in STRATEGIES:
+            trial = {"data": asked.data.resolve().name, "strategy": strategy, "seed": seed}
+            if any(trial.items() <= one.items() and set(clicks) <= set(one["clicks"]) for one in done):
+                continue
+            scores = dict(simulate(hidden, strategy, seed=seed, clicks=clicks))
+            line = {**trial, "clicks": clicks, "mean_iou": [round(score, 5) for score in scores.values()]}
+            with asked.out.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+            print(f"{strategy}, seed {seed}: mean IoU {scores[clicks[-1]]:.1%} after {clicks[-1]} clicks")
+
+
+if __name__ == "__main__":
+    main()
