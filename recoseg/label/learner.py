@@ -100,8 +100,6 @@ class Learner:
                 self.jobs.put(message, Urgency.ANSWER, self._predict_image(image, request))
             case Evaluate(run):
                 self.jobs.put("evaluation", Urgency.EVALUATE, self._evaluate(run))
-            case None:
-                pass
 
     def _update(self, update: Update) -> None:
         if update.clicks:

@@ -308,16 +308,16 @@ async def _stream(labelling: Labelling, since: int | None) -> AsyncIterator[str]
         elif since is not None:
             for number in range(max(0, since) + 1, version + 1):
                 yield _as_text("action", public(state.record(number), state))
-        yield _as_text("learner", labelling.state()["learner"])
+        yield _as_text("learner", labelling.learner_status)
         for message in list(labelling.troubles.values()):
             yield _as_text("trouble", {"message": message})
-        while True:
+        while not labelling.is_ending:
             try:
                 kind, data = await asyncio.wait_for(queue.get(), _SECONDS_OF_SILENCE)
             except TimeoutError:
                 yield ": nothing new\n\n"
                 continue
-            if kind != "action" or data["number"] > shown:
+            if kind != "end" and (kind != "action" or data["number"] > shown):
                 yield _as_text(kind, data)
     finally:
         labelling.listeners.discard(listen)

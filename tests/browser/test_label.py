@@ -351,3 +351,26 @@ def test_a_class_keeps_its_key_when_the_one_before_it_is_deleted(label_page) -> 
     tab.mark((33, 47))
     tab.until(tab.SAVED)
     assert server.labels() == {(33, 47): 2}
+
+
+def test_the_page_says_which_class_was_added_also_before_the_list_has_it(label_page) -> None:
+    server, tab = label_page()
+    server.labelling._counted = lambda: {}  # type: ignore[method-assign]  # no list comes
+    tab.run("document.getElementById('new-name').value = 'sky'")
+    tab.click("#add-class button")
+    assert tab.until("document.getElementById('said').textContent") == "sky chosen."
+
+
+def test_a_missing_thumbnail_is_asked_for_less_and_less_often(label_server, label_tab) -> None:
+    server = label_server()
+    (server.root / "images" / "1.png").unlink()
+    tab = label_tab(server.address)
+
+    def times() -> list[float]:
+        sent = tab.events("Network.requestWillBeSent")
+        return [event["timestamp"] for event in sent if "thumbnail?key=1" in event["request"]["url"]]
+
+    while len(times()) < 3:
+        tab.run("new Promise(done => setTimeout(done, 100))")
+    _, second, third = times()
+    assert third - second > 3.9

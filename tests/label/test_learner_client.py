@@ -117,6 +117,17 @@ def test_all_who_wait_for_one_image_get_it_also_after_a_death(player, client):
     assert answers == [None, None]
 
 
+def test_whoever_waits_is_answered_when_the_server_ends(player, client):
+    threads, answers = answers_of(client, 1)
+    while not client._requests:
+        pass
+    client.end_requests()
+    for thread in threads:
+        thread.join()
+    assert "the server ends" in str(answers[0])
+    assert list(client.messages()) == []
+
+
 def test_no_one_waits_longer_than_the_limit_and_a_learner_that_hangs_is_killed(player):
     client = LearnerClient(player.start, seconds_to_answer=0.0)
     messages = client.messages()
