@@ -158,6 +158,7 @@ class Learner:
 
     def _learn(self, steps: int) -> Iterator[None]:
         begun, was_ready = self._clock(), self.quick.is_ready
+        self.send_status()
         for key in self._places.keys() - self._cells.keys():
             if (maps := self._maps(key)) is not None:
                 self._cells[key] = _cells_of(maps, self._places[key])
