@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import pytest
+from PIL import Image
 
 from recoseg.label.marks import VOID
 
@@ -374,3 +375,20 @@ def test_a_missing_thumbnail_is_asked_for_less_and_less_often(label_server, labe
         tab.run("new Promise(done => setTimeout(done, 100))")
     _, second, third = times()
     assert third - second > 3.9
+
+
+def test_an_image_that_was_replaced_or_deleted_is_shown_as_it_is(label_page) -> None:
+    server, tab = label_page()
+    images = server.root / "images"
+    tab.press("n")
+    tab.until("document.getElementById('image-name').textContent == '1'")
+    Image.new("RGB", (200, 50), (200, 30, 30)).save(images / "0.png")
+    tab.press("p")
+    tab.until(
+        f"Math.abs({tab.seen(190, 40, 'image')}[0] - 200) < 5 && {tab.seen(190, 40, 'image')}[3] == 255"
+    )
+    tab.press("n")
+    tab.until("document.getElementById('image-name').textContent == '1'")
+    (images / "2.png").unlink()
+    tab.press("n")
+    tab.until("document.getElementById('notices').textContent.includes('image 2 cannot be read')")

@@ -1,6 +1,7 @@
 // Which image is open: by its place, its key or a spot of the queue; and what becomes known of it meanwhile.
 
 import { byId, settled } from "./dom.js";
+import { warn } from "./saved.js";
 
 const CLOSE = 320; // pixels of the image around a spot that are in sight at least
 const REST = 250; // milliseconds without a further mark before an image is counted again
@@ -71,6 +72,8 @@ export class ImageOpener {
     const image = await this._ask(this.store.values.image.key).catch(() => null);
     if (!image || turn !== this.turn) return;
     this.thumbnails.update(image);
+    const { width, height } = this.store.values.image;
+    if (image.width !== width || image.height !== height) return this._present(image); // its file was replaced
     this._know(image);
     stage.labels.renew(image.labels);
     stage.prediction.renew(image.prediction);
@@ -121,6 +124,7 @@ export class ImageOpener {
     if (spot && spot.image !== image.key && !asking) this.store.set({ spot: null });
     this.store.set({ image });
     this.stage.open(image);
+    if (!image.width) warn(`The image ${image.key} cannot be read.`);
     history.replaceState(null, "", `#${encodeURIComponent(image.key)}`);
   }
 
