@@ -117,17 +117,6 @@ def test_all_who_wait_for_one_image_get_it_also_after_a_death(player, client):
     assert answers == [None, None]
 
 
-def test_whoever_waits_is_answered_when_the_server_ends(player, client):
-    threads, answers = answers_of(client, 1)
-    while not client._requests:
-        pass
-    client.end_requests()
-    for thread in threads:
-        thread.join()
-    assert "the server ends" in str(answers[0])
-    assert list(client.messages()) == []
-
-
 def test_no_one_waits_longer_than_the_limit_and_a_learner_that_hangs_is_killed(player):
     client = LearnerClient(player.start, seconds_to_answer=0.0)
     messages = client.messages()
@@ -141,12 +130,13 @@ def test_no_one_waits_longer_than_the_limit_and_a_learner_that_hangs_is_killed(p
     client.close()
 
 
-def test_no_one_waits_for_a_server_that_ends(player, client):
+@pytest.mark.parametrize("end", [LearnerClient.end_requests, LearnerClient.close])
+def test_no_one_waits_for_a_server_that_ends(player, client, end):
     messages = client.messages()
     next(messages)
     client.send_requests()
     threads, answers = answers_of(client, 1)
     player.connection.recv()
-    client.close()
+    end(client)
     threads[0].join()
     assert "the server ends" in str(answers[0])
