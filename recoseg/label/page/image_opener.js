@@ -96,8 +96,10 @@ export class ImageOpener {
     this.stage.redraw("prediction");
   }
 
-  _ask(key) {
-    return this.server.ask("/api/image", { query: { key, client: this.server.client } });
+  async _ask(key) {
+    const image = await this.server.ask("/api/image", { query: { key, client: this.server.client } });
+    if (!image.width) warn(`The image ${key} cannot be read.`);
+    return image;
   }
 
   async _count() {
@@ -124,7 +126,6 @@ export class ImageOpener {
     if (spot && spot.image !== image.key && !asking) this.store.set({ spot: null });
     this.store.set({ image });
     this.stage.open(image);
-    if (!image.width) warn(`The image ${image.key} cannot be read.`);
     history.replaceState(null, "", `#${encodeURIComponent(image.key)}`);
   }
 
