@@ -251,7 +251,7 @@ def write_or_compare(path: Path, record: Mapping[str, Any], kind: Any) -> None:
         write_whole(path, json.dumps(record, indent=1) + "\n")
     earlier = read_record(path, kind, what="record", remedy="bring it back, or give a new folder")
     for name, now in record.items():
-        before = earlier[name]
+        before = earlier.get(name, now)
         if before != now:
             raise UserError(
                 f"{path.parent} was begun with {name} {before}, not {now}; give the same, or another folder"

@@ -95,9 +95,12 @@ def _resize_of(arguments: argparse.Namespace) -> Resize:
 
 def show(prepared: Prepared, destination: Path, console: Console) -> None:
     from recoseg.data import DATASETS
+    from recoseg.data.bit_depth import depth_in_words
 
     kept = f", {prepared.num_kept} of them before" if prepared.num_kept else ""
     console.print(printable(f"{destination}: {prepared.num_images} images are ready{kept}"), soft_wrap=True)
+    if prepared.bit_depth is not None:
+        console.print(f"16-bit images: {depth_in_words(prepared.bit_depth)}", soft_wrap=True)
     if prepared.problems:
         left_out = f"{len(prepared.problems)} left out of its lists; mend these and run the command again:"
         console.print(left_out, style="bold red", soft_wrap=True)

@@ -11,7 +11,7 @@ import os
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,11 +39,15 @@ FEW_IMAGES = 100  # starting worker processes takes longer than these
 
 @dataclass(frozen=True)
 class Prepared:
-    """What was done: images in the result, how many of them were there before, and what was left out."""
+    """What was done: images in the result, how many of them were there before, and what was left out.
+
+    `bit_depth` is None if no image has more than 8 bits.
+    """
 
     num_images: int
     num_kept: int
     problems: tuple[Problem, ...]
+    bit_depth: int | None = None
 
 
 def prepare(
@@ -62,9 +66,11 @@ def prepare(
     """
     lookup(_SUFFIXES, format, what="format")
     _reject_overlap(source, destination)
-    _begin(destination, _record_of(dataset, source, resize, format))
     wanted = {key: dataset.entry(key) for subset in SUBSETS for key in dataset.keys(subset)}
     bit_depth = measure_bit_depth([entry.image for entry in wanted.values()], num_workers=num_workers)
+    if bit_depth is not None and dataset.bit_depth != FULL_DEPTH:
+        bit_depth = dataset.bit_depth
+    _begin(destination, _record_of(dataset, source, resize, format, bit_depth))
     converter = Converter(real(destination), dataset.code, resize, format, bit_depth)
     pending = {key: entry for key, entry in wanted.items() if not converter.is_done(key, entry)}
     if pending:
@@ -79,7 +85,7 @@ def prepare(
     problems |= _without_label(dataset)
     _finish(dataset, destination, left_out=problems.keys())
     return Prepared(
-        len(wanted.keys() - problems.keys()), len(wanted) - len(pending), tuple(problems.values())
+        len(wanted.keys() - problems.keys()), len(wanted) - len(pending), tuple(problems.values()), bit_depth
     )
 
 
@@ -101,11 +107,14 @@ class _Record(TypedDict):
     filter: str
     format: str
     classes: list[str]
+    bit_depth: NotRequired[Count]  # if an image has more than 8 bits
 
 
-def _record_of(dataset: FileDataset, source: Path, resize: Resize, format: str) -> _Record:
+def _record_of(
+    dataset: FileDataset, source: Path, resize: Resize, format: str, bit_depth: int | None
+) -> _Record:
     height, width = resize.size or (None, None)
-    return {
+    record: _Record = {
         "dataset": dataset.name,
         "source": str(real(source)),
         "height": height,
@@ -115,6 +124,9 @@ def _record_of(dataset: FileDataset, source: Path, resize: Resize, format: str) 
         "format": format,
         "classes": list(dataset.classes.names),
     }
+    if bit_depth is not None:
+        record["bit_depth"] = bit_depth
+    return record
 
 
 def _begin(destination: Path, record: _Record) -> None:

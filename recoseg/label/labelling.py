@@ -50,7 +50,8 @@ class Labelling:
         self._lock = threading.Lock()
         self._records: list[Record] = []  # that the learner does not know
         self._published: dict[str, Plain] = {}  # the latest event of a kind
-        self._wake, self._wake_writer, self._ending = threading.Event(), threading.Event(), False
+        self.is_ending = False
+        self._wake, self._wake_writer = threading.Event(), threading.Event()
         works = [self._follow, self._write]
         self.learner: LearnerClient | None = None
         if learns:
@@ -62,8 +63,15 @@ class Labelling:
         for thread in self._threads:
             thread.start()
 
+    def end_requests(self) -> None:
+        """End what a request may wait for: events, and predictions of the learner."""
+        self.is_ending = True
+        if self.learner is not None:
+            self.learner.end_requests()
+        self.tell("end", {})
+
     def close(self) -> None:
-        self._ending = True
+        self.end_requests()
         if self.learner is not None:
             self.learner.close()
         self._wake.set()
@@ -117,7 +125,7 @@ class Labelling:
     # Threads
 
     def _follow(self) -> None:
-        while not self._ending:
+        while not self.is_ending:
             self._wake.wait(_SECONDS_BETWEEN_POLLS if self.training.is_active else None)
             self._wake.clear()
             with self._reporting("full training"):
@@ -137,7 +145,7 @@ class Labelling:
 
     def _write(self) -> None:
         """A large label file takes a while, and the learner need not wait for it."""
-        while not self._ending:
+        while not self.is_ending:
             self._wake_writer.wait()
             self._wake_writer.clear()
             with self._reporting("label files"):
@@ -200,7 +208,7 @@ class Labelling:
 
     def _set_status(self, status: Mapping[str, Any]) -> None:
         self._status = status
-        self.tell("learner", dict(status))
+        self.tell("learner", self.learner_status)
 
     def _remove_predictions(self) -> None:
         """Those that are no longer valid."""
@@ -256,6 +264,10 @@ class Labelling:
     def _share(self, one: int) -> float | None:
         return self._shares.get(one, 0.0) if self._shares else None
 
+    @property
+    def learner_status(self) -> Plain:
+        return dict(self._status)
+
     def state(self) -> Plain:
         counted = self._published.get("classes", {})
         if counted.get("version") != self.folder.state.version:
@@ -266,7 +278,7 @@ class Labelling:
             "total": len(self.folder.images),
             **counted,
             "classes": classes,
-            "learner": dict(self._status),
+            "learner": self.learner_status,
             "training": self.training.as_plain(),
         }
 

@@ -100,8 +100,6 @@ class Learner:
                 self.jobs.put(message, Urgency.ANSWER, self._predict_image(image, request))
             case Evaluate(run):
                 self.jobs.put("evaluation", Urgency.EVALUATE, self._evaluate(run))
-            case None:
-                pass
 
     def _update(self, update: Update) -> None:
         if update.clicks:
@@ -160,6 +158,7 @@ class Learner:
 
     def _learn(self, steps: int) -> Iterator[None]:
         begun, was_ready = self._clock(), self.quick.is_ready
+        self.send_status()
         for key in self._places.keys() - self._cells.keys():
             if (maps := self._maps(key)) is not None:
                 self._cells[key] = _cells_of(maps, self._places[key])

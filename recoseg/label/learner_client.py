@@ -59,7 +59,7 @@ class LearnerClient:
         self._deaths: deque[float] = deque(maxlen=_DEATHS)
         self._over = ""  # why there are no more answers
         self._has_labels = False
-        self._outgoing: SimpleQueue[tuple[Connection, ToLearner]] = SimpleQueue()
+        self._outgoing: SimpleQueue[tuple[Connection, ToLearner] | None] = SimpleQueue()
         self._connection, self.process = start()
         threading.Thread(target=self._send_all, name="to the learner", daemon=True).start()
 
@@ -68,12 +68,10 @@ class LearnerClient:
 
     def _send_all(self) -> None:
         """In a thread: a pipe blocks while its reader is busy."""
-        while True:
-            connection, message = self._outgoing.get()
+        while (item := self._outgoing.get()) is not None:
+            connection, message = item
             with suppress(OSError):  # that process died, and the next one gets all labels
                 connection.send(message)
-            if message is None:
-                return
 
     def messages(self) -> Iterator[FromLearner]:
         """Until `close`, or until the learner has failed for good."""
@@ -156,11 +154,15 @@ class LearnerClient:
         for _, future in requests.values():
             future.set_exception(NotNowError(reason))
 
-    def close(self) -> None:
+    def end_requests(self) -> None:
         self._end("the server ends")
-        self.send(None)
-        self.process.join(_SECONDS_TO_END)
+
+    def close(self) -> None:
+        """Whole files appear under their names only when complete, so the process may end at any moment."""
+        self.end_requests()
+        self._outgoing.put(None)
         self.process.kill()
+        self.process.join(_SECONDS_TO_END)
 
 
 def _exit_reason(code: int | None) -> str:

@@ -20,7 +20,7 @@ _NICENESS = 5
 
 
 def run_learner(connection: Connection, images: dict[str, Path], folder: Path) -> None:
-    """Until the connection ends, which it does with the server."""
+    """Until the server kills the process, or ends itself and with it the connection."""
     import torch
 
     from recoseg.label.features import FrozenFeatures, pretrained_encoder
@@ -50,8 +50,5 @@ def serve(connection: Connection, learner: Learner) -> None:
     learner.send_status()
     while True:
         while connection.poll(0 if learner.jobs else None):
-            message = connection.recv()
-            learner.receive(message)
-            if message is None:
-                return
+            learner.receive(connection.recv())
         learner.work()

@@ -88,8 +88,7 @@ class Evaluate:
     run: TrainedRun
 
 
-ToLearner = Update | Predict | Evaluate | None
-"""None ends the process."""
+ToLearner = Update | Predict | Evaluate
 
 
 # From the learner

@@ -23,6 +23,8 @@ from recoseg.label.labelling import Labelling
 from recoseg.label.server import application
 
 _PORTS_TO_TRY = 20
+_SECONDS_TO_END = 5
+"""For requests that the server still answers after Ctrl-C."""
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{16,64}")
 
 
@@ -81,6 +83,18 @@ def _open_page(address: str, file: Path) -> None:
         webbrowser.open(real(file).as_uri())
 
 
+class LabelServer(uvicorn.Server):
+    """Ends the streams of open pages itself: uvicorn waits for them, then cancels them with a traceback."""
+
+    def __init__(self, config: uvicorn.Config, labelling: Labelling) -> None:
+        super().__init__(config)
+        self._labelling = labelling
+
+    async def shutdown(self, sockets: list[sockets.socket] | None = None) -> None:
+        self._labelling.end_requests()
+        await super().shutdown(sockets)
+
+
 def serve(
     folder: LabelFolder, socket: sockets.socket, *, host: str, token: str, open_page: str | None
 ) -> None:
@@ -94,13 +108,13 @@ def serve(
         access_log=False,
         lifespan="off",
         ws="none",
-        timeout_graceful_shutdown=1,
+        timeout_graceful_shutdown=_SECONDS_TO_END,
         server_header=False,
     )
     if open_page is not None:
         threading.Timer(0.5, _open_page, [open_page, redirect]).start()
     try:
-        uvicorn.Server(config).run(sockets=[socket])
+        LabelServer(config, labelling).run(sockets=[socket])
     finally:
         redirect.unlink(missing_ok=True)
         labelling.close()

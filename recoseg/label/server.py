@@ -23,7 +23,7 @@ from recoseg.data.problem import FileError
 from recoseg.errors import UserError
 from recoseg.label.actions import MOST_ACTIONS, NotNowError, checked_client
 from recoseg.label.labelling import MOST_MISSED, Event, Labelling, public
-from recoseg.label.tiles import Pyramids, label_tile, thumbnail
+from recoseg.label.tiles import Pyramids, file_stamp, label_tile, thumbnail
 from recoseg.label.write_masks import write_masks
 
 PAGE = Path(__file__).with_name("page")
@@ -43,7 +43,6 @@ _HEADERS = {
 }
 """Nothing is loaded from other origins, and pages of other origins can neither load nor frame anything."""
 _FOR_EVER = _HEADERS | {"cache-control": "private, max-age=31536000, immutable"}
-_FOR_AN_HOUR = _HEADERS | {"cache-control": "private, max-age=3600"}
 _ASK_AGAIN = _HEADERS | {"cache-control": "no-cache"}
 _NEVER = _HEADERS | {"cache-control": "no-store"}
 
@@ -195,14 +194,14 @@ def _add_tiles(app: APIRouter, labelling: Labelling) -> None:
     folder = labelling.folder
 
     @app.get("/api/thumbnail")
-    def small(key: str) -> Response:
-        content = thumbnail(_path(labelling, key), folder.path("thumbnails"))
-        return Response(content, media_type="image/jpeg", headers=_FOR_AN_HOUR)
+    def small(request: Request, key: str) -> Response:
+        path = _path(labelling, key)
+        return _jpeg(request, path, lambda: thumbnail(path, folder.path("thumbnails")))
 
     @app.get("/api/tile/image")
-    def image_tile(key: str, level: int, x: int, y: int) -> Response:
-        content = pyramids.tile(_path(labelling, key), folder.size(key), level, x, y)
-        return Response(content, media_type="image/jpeg", headers=_FOR_AN_HOUR)
+    def image_tile(request: Request, key: str, level: int, x: int, y: int) -> Response:
+        path = _path(labelling, key)
+        return _jpeg(request, path, lambda: pyramids.tile(path, folder.size(key), level, x, y))
 
     @app.get("/api/tile/labels")
     def labels(key: str, level: int, x: int, y: int, v: int | None = None) -> Response:
@@ -219,6 +218,15 @@ def _add_tiles(app: APIRouter, labelling: Labelling) -> None:
         content = found.tile(folder.size(key), level, x, y)
         headers = _FOR_EVER if v == found.version else _NEVER
         return Response(content, media_type="image/png", headers=headers)
+
+
+def _jpeg(request: Request, path: Path, content: Callable[[], bytes]) -> Response:
+    """The browser keeps it, and asks each time whether the image file was replaced."""
+    time, size = file_stamp(path)  # before it is read
+    headers = _ASK_AGAIN | {"etag": f'"{time:x}-{size:x}"'}
+    if request.headers.get("if-none-match") == headers["etag"]:
+        return Response(status_code=304, headers=headers)
+    return Response(content(), media_type="image/jpeg", headers=headers)
 
 
 # What people do
@@ -308,16 +316,16 @@ async def _stream(labelling: Labelling, since: int | None) -> AsyncIterator[str]
         elif since is not None:
             for number in range(max(0, since) + 1, version + 1):
                 yield _as_text("action", public(state.record(number), state))
-        yield _as_text("learner", labelling.state()["learner"])
+        yield _as_text("learner", labelling.learner_status)
         for message in list(labelling.troubles.values()):
             yield _as_text("trouble", {"message": message})
-        while True:
+        while not labelling.is_ending:
             try:
                 kind, data = await asyncio.wait_for(queue.get(), _SECONDS_OF_SILENCE)
             except TimeoutError:
                 yield ": nothing new\n\n"
                 continue
-            if kind != "action" or data["number"] > shown:
+            if kind != "end" and (kind != "action" or data["number"] > shown):
                 yield _as_text(kind, data)
     finally:
         labelling.listeners.discard(listen)

@@ -17,7 +17,7 @@ from recoseg.data.image_files import open_rgb, upright_size
 from recoseg.data.problem import FileError
 from recoseg.errors import UserError
 from recoseg.files import write_whole
-from recoseg.label.label_folder import LabelFolder, png_of
+from recoseg.label.label_folder import LabelFolder, Stamp, png_of
 from recoseg.label.marks import Box
 from recoseg.types import IGNORE
 
@@ -41,7 +41,7 @@ class Pyramids:
     """Decoded images at the levels that were requested, the latest few images."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Path, dict[int, Image.Image]] = OrderedDict()
+        self._kept: OrderedDict[tuple[Path, Stamp], dict[int, Image.Image]] = OrderedDict()
         self._lock = threading.Lock()
         self._decoding: dict[Path, threading.Lock] = {}
 
@@ -58,19 +58,29 @@ class Pyramids:
         with self._lock:
             decoding = self._decoding.setdefault(path, threading.Lock())
         with decoding:  # the first of several tiles decodes, the others wait
-            levels = self._kept.get(path, {})
+            file = path, file_stamp(path)
+            levels = self._kept.get(file, {})
             if level not in levels:
                 with _DECODING:
                     levels = _levels(path, size, level) | levels
             with self._lock:
-                self._kept[path] = levels
-                self._kept.move_to_end(path)
+                self._kept[file] = levels
+                self._kept.move_to_end(file)
                 while len(self._kept) > 1 and _size_of(self._kept) > _KEPT_BYTES:
                     self._kept.popitem(last=False)
         return levels[level]
 
 
-def _size_of(kept: OrderedDict[Path, dict[int, Image.Image]]) -> int:
+def file_stamp(path: Path) -> Stamp:
+    """Another one after the file was replaced."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise FileError(path, f"cannot be opened ({error.strerror})", "restore the image") from None
+    return status.st_mtime_ns, status.st_size
+
+
+def _size_of(kept: OrderedDict[tuple[Path, Stamp], dict[int, Image.Image]]) -> int:
     return sum(4 * level.width * level.height for levels in kept.values() for level in levels.values())
 
 
@@ -139,11 +149,8 @@ def _halved_labels(both: NDArray[np.uint16]) -> NDArray[np.uint16]:
 
 def thumbnail(path: Path, folder: Path) -> bytes:
     """A JPEG of at most 192 pixels, kept in `folder` for as long as the image file stays as it is."""
-    try:
-        status = path.stat()
-    except OSError as error:
-        raise FileError(path, f"cannot be opened ({error.strerror})", "restore the image") from None
-    name = hashlib.sha256(f"{path}\0{status.st_size}\0{status.st_mtime_ns}".encode()).hexdigest()[:32]
+    time, size = file_stamp(path)
+    name = hashlib.sha256(f"{path}\0{size}\0{time}".encode()).hexdigest()[:32]
     kept = folder / f"{name}.jpg"
     if kept.is_file():
         return kept.read_bytes()

@@ -54,6 +54,8 @@ class _Export:
     def images(self) -> Iterator[tuple[str, Bytes]]:
         """Write the files of each image; its file name and (H, W) class indices."""
         for key in self.folder.labelled() if self.of == "labels" else self.folder.images:
+            if self.labelling.is_ending:
+                raise NotNowError("the server ends")
             try:
                 indices = self._indices(key)
                 if indices is None:

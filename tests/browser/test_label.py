@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import pytest
+from PIL import Image
 
 from recoseg.label.marks import VOID
 
@@ -351,3 +352,43 @@ def test_a_class_keeps_its_key_when_the_one_before_it_is_deleted(label_page) -> 
     tab.mark((33, 47))
     tab.until(tab.SAVED)
     assert server.labels() == {(33, 47): 2}
+
+
+def test_the_page_says_which_class_was_added_also_before_the_list_has_it(label_page) -> None:
+    server, tab = label_page()
+    server.labelling._counted = lambda: {}  # type: ignore[method-assign]  # no list comes
+    tab.run("document.getElementById('new-name').value = 'sky'")
+    tab.click("#add-class button")
+    assert tab.until("document.getElementById('said').textContent") == "sky chosen."
+
+
+def test_a_missing_thumbnail_is_asked_for_less_and_less_often(label_server, label_tab) -> None:
+    server = label_server()
+    (server.root / "images" / "1.png").unlink()
+    tab = label_tab(server.address)
+
+    def times() -> list[float]:
+        sent = tab.events("Network.requestWillBeSent")
+        return [event["timestamp"] for event in sent if "thumbnail?key=1" in event["request"]["url"]]
+
+    while len(times()) < 3:
+        tab.run("new Promise(done => setTimeout(done, 100))")
+    _, second, third = times()
+    assert third - second > 3.9
+
+
+def test_an_image_that_was_replaced_or_deleted_is_shown_as_it_is(label_page) -> None:
+    server, tab = label_page()
+    images = server.root / "images"
+    tab.press("n")
+    tab.until("document.getElementById('image-name').textContent == '1'")
+    Image.new("RGB", (200, 50), (200, 30, 30)).save(images / "0.png")
+    tab.press("p")
+    tab.until(
+        f"Math.abs({tab.seen(190, 40, 'image')}[0] - 200) < 5 && {tab.seen(190, 40, 'image')}[3] == 255"
+    )
+    tab.press("n")
+    tab.until("document.getElementById('image-name').textContent == '1'")
+    (images / "2.png").unlink()
+    tab.press("n")
+    tab.until("document.getElementById('notices').textContent.includes('image 2 cannot be read')")

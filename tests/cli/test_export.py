@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -68,6 +69,18 @@ def test_without_its_data_a_run_is_exported_all_the_same(recoseg, trained):
     assert outcome.code == 0, outcome.err
     assert "not checked on real images" in outcome.out
     assert Path("out/net.pt2").is_file()
+
+
+def test_the_bit_depth_of_training_is_told_and_kept_in_the_file(recoseg, trained, photos):
+    config = yaml.safe_load((trained / "config.yaml").read_text())
+    config["data"] = {"name": "folder", "root": str(photos), "bit_depth": 12}
+    (trained / "config.yaml").write_text(yaml.safe_dump(config))
+    outcome = recoseg("export", trained, "--format", "torch", "--size", "32x48")
+    assert outcome.code == 0, outcome.err
+    assert "12 of 16 bits hold data: 0-4095" in outcome.out
+    extra = {"recoseg.json": ""}
+    torch.export.load(trained / "model.pt2", extra_files=extra)
+    assert json.loads(extra["recoseg.json"])["bit_depth"] == 12
 
 
 def test_each_stage_of_an_export_is_told_as_it_begins(recoseg, trained):

@@ -89,6 +89,27 @@ def test_own_images_get_the_size_asked_for(recoseg, photos) -> None:
     assert json.loads(Path("dst/prepare.json").read_text())["width"] == 32
 
 
+def grey(path: Path, value: int) -> None:
+    Image.fromarray(np.full((20, 30), value, dtype=np.uint16)).save(path)
+
+
+def test_16_bit_images_are_scaled_alike_by_what_they_hold(recoseg, photos) -> None:
+    for number, value in enumerate((0, 2048, 4000)):
+        grey(photos / "images" / f"g{number}.tif", value)
+    words = ["prepare", "folder", photos, "dst", "--scale", "1"]
+    outcome = recoseg(*words)
+    assert outcome.code == 0, outcome.err
+    assert "12 of 16 bits hold data: 0-4095" in outcome.out
+    values = [np.array(Image.open(f"dst/images/g{number}.png")).max() for number in range(3)]
+    assert values == [0, 128, 249]
+    assert json.loads(Path("dst/prepare.json").read_text())["bit_depth"] == 12
+    grey(photos / "images" / "g3.tif", 9000)  # would darken it and no other image
+    outcome = recoseg(*words)
+    assert outcome.code == 1
+    assert "bit_depth 12, not 14" in outcome.err
+    assert recoseg(*words, "--data.bit_depth", "12").code == 0  # as bright as the others
+
+
 def test_a_second_run_says_what_was_there(recoseg, cityscapes) -> None:
     words = ["prepare", "cityscapes", cityscapes, "dst", "--scale", "0.5"]
     recoseg(*words)

@@ -39,6 +39,17 @@ def test_a_server_that_is_killed_between_clicks_has_them_all_at_its_next_start(i
     assert labels[3, :5].tolist() == [0, 1, 0, 1, 0]
 
 
+def test_an_interrupt_ends_open_pages_without_a_traceback(image_folder, start, capfd):
+    server = start(image_folder({"a": (16, 12)}), "--port", "0", "--classes", "leaf")
+    with server.client.stream("GET", "/api/events") as stream:
+        lines = stream.iter_lines()
+        assert next(lines) == "event: learner"
+        server.process.send_signal(signal.SIGINT)
+        assert "event: end" not in list(lines)  # the stream ends properly
+    server.process.wait(300)
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_mistakes_are_told_in_one_line(tmp_path, capsys, image_folder):
     root = image_folder({"a": (8, 8)})
     for words, told in (

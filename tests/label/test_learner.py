@@ -97,6 +97,18 @@ def test_two_clicks_are_enough_to_tell_two_colours_apart(learner):
     assert sum(sent[Survey].shares.values()) == pytest.approx(1)
 
 
+def test_the_page_hears_of_learning_before_it_is_done(learner):
+    learner, sent = learner
+    learner.receive(update(labels=TWO_CLICKS))
+    run(learner)
+    assert sent[Status].content["phase"] == "ready"
+    learner.receive(update(labels={"1": places((0.9, 0.2, 7))}))
+    learner.work()
+    assert sent[Status].content["phase"] == "learning"
+    run(learner)
+    assert sent[Status].content["phase"] == "ready"
+
+
 def test_a_click_is_compared_before_it_is_learned_from(learner):
     learner, sent = learner
     learner.receive(update(labels=TWO_CLICKS))
@@ -185,7 +197,10 @@ def test_the_most_urgent_job_comes_first_and_equal_ones_take_turns():
 
 
 class Resting:
-    """A connection whose messages come only when the learner rests. Each rest takes an hour on the clock."""
+    """A connection whose messages come only when the learner rests. Each rest takes an hour on the clock.
+
+    After the last message it is closed.
+    """
 
     def __init__(self, *messages) -> None:
         self.messages, self.waiting, self.now, self.rests = list(messages), [], 0.0, 0
@@ -197,6 +212,8 @@ class Resting:
     def poll(self, timeout) -> bool:
         if timeout is None:
             self.rests, self.now = self.rests + 1, self.now + 3600
+            if not self.messages:
+                raise EOFError
             self.waiting.append(self.messages.pop(0))
         return bool(self.waiting)
 
@@ -216,11 +233,11 @@ def test_after_every_rest_it_learns_predicts_and_answers(two_tone, features, tmp
         update(views=("3", "4"), opened=("4",)),
         update(views=("3", "4"), skips={"2": [(0.5, 0.5)]}),
         update(views=("3", "4"), labels=third),
-        None,
     )
     images = {path.stem: path for path in sorted((two_tone / "images").iterdir())}
     learner = Learner(images, features, tmp_path, connection.send, clock=lambda: connection.now)
-    serve(connection, learner)
+    with pytest.raises(EOFError):
+        serve(connection, learner)
     assert connection.rests == 8
     kinds: dict[float, list[object]] = {}
     for hour, message in connection.sent:

@@ -130,12 +130,13 @@ def test_no_one_waits_longer_than_the_limit_and_a_learner_that_hangs_is_killed(p
     client.close()
 
 
-def test_no_one_waits_for_a_server_that_ends(player, client):
+@pytest.mark.parametrize("end", [LearnerClient.end_requests, LearnerClient.close])
+def test_no_one_waits_for_a_server_that_ends(player, client, end):
     messages = client.messages()
     next(messages)
     client.send_requests()
     threads, answers = answers_of(client, 1)
     player.connection.recv()
-    client.close()
+    end(client)
     threads[0].join()
     assert "the server ends" in str(answers[0])

@@ -414,6 +414,22 @@ def test_a_missing_or_damaged_image_is_404_and_a_full_disk_costs_no_thumbnail(se
     assert server.get("/api/thumbnail", key="a").status_code == 200
 
 
+def test_a_browser_keeps_pictures_until_the_image_file_is_replaced(served, image_folder):
+    root = image_folder({"a": (8, 8)})
+    server = served(root)
+    for path in ("thumbnail", "tile/image"):
+        words = {"params": {"key": "a", "level": 0, "x": 0, "y": 0}}
+        first = server.client.get(f"/api/{path}", **words)
+        words["headers"] = {"If-None-Match": first.headers["etag"]}
+        assert "max-age" not in first.headers["cache-control"]
+        assert server.client.get(f"/api/{path}", **words).status_code == 304
+        color = (200, 30, 30) if path == "thumbnail" else (30, 30, 200)
+        Image.new("RGB", (20, 12), color).save(root / "images" / "a.png")
+        pixels = pixels_of(server.client.get(f"/api/{path}", **words))
+        assert pixels.shape == (12, 20, 3)
+        np.testing.assert_allclose(pixels[6, 10], color, atol=8)
+
+
 def test_a_class_keeps_its_key_when_another_is_deleted(served, image_folder):
     server = served(image_folder({"a": (8, 8)}), *"abcdefghijk")
 

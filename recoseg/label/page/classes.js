@@ -30,7 +30,7 @@ export class ClassesPanel {
     if (!name) return;
     field.value = "";
     const record = await this.actions.whenSaved({ type: "add_class", name });
-    if (record) this.choose(record.class);
+    if (record) this.choose(record.class, record.name); // the list of classes may come later
     else field.value ||= name; // refused: to be changed and tried again
   }
 

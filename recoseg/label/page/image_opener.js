@@ -1,6 +1,7 @@
 // Which image is open: by its place, its key or a spot of the queue; and what becomes known of it meanwhile.
 
 import { byId, settled } from "./dom.js";
+import { warn } from "./saved.js";
 
 const CLOSE = 320; // pixels of the image around a spot that are in sight at least
 const REST = 250; // milliseconds without a further mark before an image is counted again
@@ -71,6 +72,8 @@ export class ImageOpener {
     const image = await this._ask(this.store.values.image.key).catch(() => null);
     if (!image || turn !== this.turn) return;
     this.thumbnails.update(image);
+    const { width, height } = this.store.values.image;
+    if (image.width !== width || image.height !== height) return this._present(image); // its file was replaced
     this._know(image);
     stage.labels.renew(image.labels);
     stage.prediction.renew(image.prediction);
@@ -93,8 +96,10 @@ export class ImageOpener {
     this.stage.redraw("prediction");
   }
 
-  _ask(key) {
-    return this.server.ask("/api/image", { query: { key, client: this.server.client } });
+  async _ask(key) {
+    const image = await this.server.ask("/api/image", { query: { key, client: this.server.client } });
+    if (!image.width) warn(`The image ${key} cannot be read.`);
+    return image;
   }
 
   async _count() {

@@ -168,11 +168,11 @@ function mark(label, shape, at, radius) {
   say(shape === "points" ? `${name} at ${at[0].join(", ")}.` : `${name}: ${shape}.`);
 }
 
-function choose(id) {
+function choose(id, name = nameOf(store.values, id)) {
   if (id === undefined) return;
   store.set({ chosen: id, ...(store.values.tool === "erase" ? { tool: "draw" } : {}) });
   if (store.values.asking) queue.answer(id);
-  else say(`${nameOf(store.values, id)} chosen.`);
+  else say(`${name} chosen.`);
 }
 
 function alone() {

@@ -4,6 +4,7 @@ import { byId, css, make } from "./dom.js";
 import { Loader } from "./tiles.js";
 
 const PAGE = 100; // images that are asked for at a time
+const [FIRST_PAUSE, LONGEST_PAUSE] = [2000, 120_000]; // milliseconds before a missing picture is asked for again
 
 export class Thumbnails {
   /**
@@ -21,6 +22,7 @@ export class Thumbnails {
     /** @type {(any | undefined)[]} */ this.images = [];
     /** @type {Map<number, Promise<void>>} */ this.pages = new Map();
     /** @type {Map<number, any>} */ this.items = new Map();
+    /** @type {Map<number, {pause: number, end: number}>} */ this.missing = new Map(); // by place
     this.loader = new Loader(1);
     this.current = 0;
     this.frame = 0;
@@ -28,6 +30,7 @@ export class Thumbnails {
     this.box.addEventListener("keydown", (event) => this._key(event));
     new ResizeObserver(() => this._resized()).observe(this.box);
     store.on(["total", "classes"], () => this.show());
+    store.on(["connected"], ({ connected }) => connected && this._askAgain());
   }
 
   /** @returns {Promise<any>} the image at that place */
@@ -45,7 +48,7 @@ export class Thumbnails {
   /** All may have changed. */
   forget() {
     this.pages.clear();
-    this.show();
+    this._askAgain();
   }
 
   /** Marks the image that is open, and brings it into sight. */
@@ -148,19 +151,34 @@ export class Thumbnails {
     for (let index = first; index <= last; index += 1) {
       const picture = this.items.get(index).querySelector("img");
       const image = this.images[index];
-      if (!image || picture.hasAttribute("src")) continue;
+      if (!image || picture.hasAttribute("src") || this.missing.get(index)?.end > performance.now()) continue;
       const start = () => new Promise((done) => {
-        picture.addEventListener("load", done, { once: true });
-        picture.addEventListener("error", () => {
-          picture.removeAttribute("src");
-          setTimeout(() => this.show(), 2000); // tries again
+        picture.onload = () => {
+          this.missing.delete(index);
           done();
-        }, { once: true });
+        };
+        picture.onerror = () => {
+          picture.removeAttribute("src");
+          this._askLater(index);
+          done();
+        };
         picture.src = this.server.address("/api/thumbnail", { key: image.key });
       });
       jobs.push({ name: String(index), start });
     }
     this.loader.want("thumbnails", jobs);
+  }
+
+  /** Each pause is twice as long as the one before. */
+  _askLater(index) {
+    const pause = Math.min(LONGEST_PAUSE, 2 * (this.missing.get(index)?.pause ?? FIRST_PAUSE / 2));
+    this.missing.set(index, { pause, end: performance.now() + pause });
+    setTimeout(() => this.show(), pause + 1);
+  }
+
+  _askAgain() {
+    this.missing.clear();
+    this.show();
   }
 
   _page(page) {

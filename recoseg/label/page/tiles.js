@@ -1,5 +1,7 @@
 // Tiles of one layer of the image: which are needed, fetched at most once, kept while there is room.
 
+import { Refusal } from "./server.js";
+
 const KEPT = 192; // tiles of one layer
 
 /** Fetches what the latest frame needs, the first first. */
@@ -167,8 +169,8 @@ export class TileLayer {
       if (signal.aborted) return;
       kept.content = content;
       kept.version = version;
-    } catch {
-      if (signal.aborted) return;
+    } catch (error) {
+      if (signal.aborted || (error instanceof Refusal && error.final)) return;
       setTimeout(() => { // the next try comes a little later
         kept.loading = false;
         this.arrived();
