@@ -187,6 +187,8 @@ def suggested_yaml(
     """A config with a comment for each choice. Names of folders and classes are values or comments in it."""
     crop = min(256, 32 * max(1, min(facts.size) // 32))
     learning = _SEMI_SUPERVISED if facts.is_semi_supervised else _SUPERVISED
+    if facts.is_semi_supervised and machine.has_weights:
+        learning += "\n  weight: 0.1 # gentle, as the learning rate is"
     turned = _TURNED if have_no_up else ""
     start, rates = (_PROBE, _GENTLE_RATES) if machine.has_weights else ("random", _RATES)
     root = yaml.safe_dump(str(facts.root), default_style='"', allow_unicode=True, width=float("inf")).strip()

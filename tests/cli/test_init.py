@@ -48,7 +48,17 @@ def test_minutes_are_filled_with_steps_and_evaluations(tmp_path, times, minutes,
     assert config.train.evaluate_every == every
     assert config.train.channels_last
     assert config.contrast is not None
-    assert config.model.start == "probe"
+    assert (config.model.start, config.contrast.weight) == ("probe", 0.1)
+
+
+def test_without_pretrained_weights_there_is_nothing_to_be_gentle_with(tmp_path) -> None:
+    machine = MachineFacts(cores=2, gigabytes=8, gpu=None, has_weights=False)
+    path = tmp_path / "config.yaml"
+    path.write_text(suggested_yaml(facts(tmp_path), machine, schedule(StepTimes(1, 0))), encoding="utf-8")
+    config = load(path)
+    assert (config.model.start, config.model.frozen_batch_norm) == ("random", "none")
+    assert config.contrast is not None
+    assert config.contrast.weight == 1
 
 
 def test_images_without_an_up_are_flipped_and_turned(tmp_path) -> None:
