@@ -43,6 +43,8 @@ _FEW = 25
 _BUSY = 0.3
 _MOST_SCORED = 150  # validation images that a probe is scored on
 _ITERATIONS = 1000
+_LEAST_SEMI_SUPERVISED = 500
+"""Iterations from a random start: in fewer, a young teacher costs more than unlabelled images give."""
 
 
 @dataclass(frozen=True)
@@ -186,9 +188,14 @@ def suggested_yaml(
 ) -> str:
     """A config with a comment for each choice. Names of folders and classes are values or comments in it."""
     crop = min(256, 32 * max(1, min(facts.size) // 32))
-    learning = _SEMI_SUPERVISED if facts.is_semi_supervised else _SUPERVISED
-    if facts.is_semi_supervised and machine.has_weights:
-        learning += "\n  weight: 0.1 # gentle, as the learning rate is"
+    if not facts.is_semi_supervised:
+        learning = "method: supervised # there are fewer unlabelled than labelled images"
+    elif machine.has_weights:
+        learning = f"{_SEMI_SUPERVISED}\n  weight: 0.1 # gentle, as the learning rate is"
+    elif run.iterations < _LEAST_SEMI_SUPERVISED:
+        learning = f"method: supervised # from a random start, a teacher needs {_LEAST_SEMI_SUPERVISED} steps"
+    else:
+        learning = _SEMI_SUPERVISED
     turned = _TURNED if have_no_up else ""
     start, rates = (_PROBE, _GENTLE_RATES) if machine.has_weights else ("random", _RATES)
     root = yaml.safe_dump(str(facts.root), default_style='"', allow_unicode=True, width=float("inf")).strip()
@@ -236,7 +243,6 @@ _GENTLE_RATES = """\
 _RATES = """\
   lr: 0.0006
   head_lr_factor: 5"""
-_SUPERVISED = "method: supervised # there are fewer unlabelled than labelled images"
 _TURNED = """\
   flip_vertical: 0.5 # these images have no up
   rotate: 0.75

@@ -59,6 +59,9 @@ def test_without_pretrained_weights_there_is_nothing_to_be_gentle_with(tmp_path)
     assert (config.model.start, config.model.frozen_batch_norm) == ("random", "none")
     assert config.contrast is not None
     assert config.contrast.weight == 1
+    short = suggested_yaml(facts(tmp_path), machine, schedule(StepTimes(1, 0), minutes=8))
+    path.write_text(short, encoding="utf-8")
+    assert (load(path).method.name, load(path).contrast) == ("supervised", None)
 
 
 def test_images_without_an_up_are_flipped_and_turned(tmp_path) -> None:
