@@ -38,7 +38,7 @@ docs: .venv/installed-docs  ## the documentation as a site: site/index.html
 	@NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build
 
 bench: .venv/installed  ## speed and memory, as ratios measured in one run
-	@for script in $(filter-out benchmarks/minutes.py benchmarks/methods.py benchmarks/gradient_norms.py benchmarks/clicks.py,$(wildcard benchmarks/[!_]*.py)); do \
+	@for script in $(filter-out benchmarks/minutes.py benchmarks/methods.py benchmarks/gradient_norms.py benchmarks/probe.py benchmarks/clicks.py,$(wildcard benchmarks/[!_]*.py)); do \
 		echo "== $$script"; $(RUN) "$$script" || exit 1; done
 
 results: .venv/installed  ## put the measured results into RESULTS.md and README.md, and draw their charts
