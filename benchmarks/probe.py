@@ -1,4 +1,4 @@
-"""Processor time and scores of the linear probe on a folder dataset, and how many turned images it recognises.
+"""Processor time and scores of the linear probe on a folder dataset, and the turned images it recognises.
 
 python benchmarks/probe.py DATA LABELS     one thread; DATA as recoseg train --data takes it
 """
