@@ -90,6 +90,10 @@ def filled(config: RunConfig) -> RunConfig:
 
 def _without_training(config: RunConfig) -> RunConfig:
     """The probe is the start of a training without the training."""
+    if config.contrast is not None:
+        raise UserError("contrast has no effect with method probe, which takes no steps: leave it out")
+    if config.model.weights is not None:
+        raise UserError("model.weights has no effect with method probe, which fits its own: leave it out")
     config = replace(config, train=replace(config.train, iterations=0))
     return replace(config, model=replace(config.model, start="probe"))
 

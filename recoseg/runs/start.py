@@ -234,6 +234,9 @@ def build_trainer(
     weights = class_weights(config, dataset, visible, split)
     used = weights if train.class_weights == "root" else None
     sparse = split.pixels is not None or dataset.partial
+    to_validate = val_keys(dataset)
+    selection = build_selection(train, cached, to_validate, visible, split)
+    held_back = list(selection.keys) if selection and selection.dataset is visible else []
     assert isinstance(model, SegmentationNetwork)
     starts_at_probe = model.probe is not None
     if starts_at_probe and not resumed and config.model.weights is None:
@@ -241,7 +244,7 @@ def build_trainer(
             fit = fit_probe(
                 model,
                 visible,
-                split.labelled,
+                [key for key in split.labelled if key not in held_back],
                 len(dataset.classes),
                 sparse=sparse,
                 class_weights=used,
@@ -258,9 +261,6 @@ def build_trainer(
         device=device,
         resumed=resumed,
     )
-    to_validate = val_keys(dataset)
-    selection = build_selection(train, cached, to_validate, visible, split)
-    held_back = list(selection.keys) if selection and selection.dataset is visible else []
     weak_view = build_weak_view(config.augment, sparse=sparse, class_weights=weights)
     batches = build_batches(config, visible, split, method, weak_view.crop, held_back)
     return Trainer(

@@ -10,8 +10,10 @@ import torch
 import yaml
 
 from recoseg.cli.main import main
+from recoseg.probe import fit_probe
 from recoseg.runs.run import Run
 from recoseg.runs.run_folder import RunFolder
+from recoseg.splits.label_split import LabelSplit
 
 SMALL = [
     "--data=scenes", "--data.height=48", "--data.width=64", "--data.num_train=12", "--data.num_val=4",
@@ -92,6 +94,29 @@ def test_an_older_run_opens_as_a_network_without_a_probe(tmp_path) -> None:
 def test_steps_are_needed_by_all_other_methods(capsys) -> None:
     assert main(["train", *SMALL, "--train.iterations=0"]) != 0
     assert "only method probe trains without steps" in capsys.readouterr().err
+
+
+def test_images_held_back_to_choose_weights_are_not_fitted_to(tmp_path, monkeypatch) -> None:
+    fitted: list[str] = []
+
+    def noted(network, dataset, keys, *arguments, **settings):
+        fitted.extend(keys)
+        return fit_probe(network, dataset, keys, *arguments, **settings)
+
+    monkeypatch.setattr("recoseg.runs.start.fit_probe", noted)
+    folder = trained(
+        tmp_path / "run", "--train.iterations=2", "--train.labelled_per_step=2", "--train.best_on=labelled"
+    )
+    assert len(fitted) == 3
+    assert set(fitted) < set(LabelSplit.load(folder.split).labelled)
+
+
+@pytest.mark.parametrize(
+    ("word", "named"), [("--contrast=reco", "contrast"), ("--model.weights=a.pth", "weights")]
+)
+def test_what_has_no_effect_on_a_probe_is_refused(capsys, word, named) -> None:
+    assert main(["train", *SMALL, "--method=probe", word]) != 0
+    assert f"{named} has no effect with method probe" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["deeplab_v2", "deeplab_v3_plus"])
