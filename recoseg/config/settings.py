@@ -83,7 +83,8 @@ def filled(config: RunConfig) -> RunConfig:
     if config.contrast is not None:
         config = replace(config, contrast=_filled_contrast(config.contrast, iterations))
     if isinstance(config.model, DeepLabV3PlusModel) and config.model.rates == "fit":
-        rates = fitting_rates(config.augment.crop, config.model.output_stride)
+        side = min(config.augment.crop) * config.model.enlarge
+        rates = fitting_rates(side, config.model.output_stride)
         config = replace(config, model=replace(config.model, rates=",".join(map(str, rates))))
     return config
 
@@ -114,7 +115,7 @@ def where_none(section: Any, values: dict[str, float]) -> Any:
     )
 
 
-def fitting_rates(crop: tuple[int, int], output_stride: int) -> list[int]:
-    """Dilations of ASPP that span as large a part of the crop as the paper's do of its own, at the most."""
-    share = min(1.0, min(crop) / (16 * PAPERS_MAP))
+def fitting_rates(side: float, output_stride: int) -> list[int]:
+    """Dilations of ASPP for crops with a shorter side of `side` pixels, at most the paper's."""
+    share = min(1.0, side / (16 * PAPERS_MAP))
     return [max(1, round(rate * share * 16 / output_stride)) for rate in PAPERS_RATES]
