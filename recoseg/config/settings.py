@@ -50,6 +50,7 @@ class RunConfig:
 
 
 DECAY = 0.99  # the paper's, of the moving average
+HORIZON = 1.2  # runs that start at a probe are 1.2 times as long as their average
 OWN_DECAYS = {"unimatch_v2": 0.996}  # of methods whose authors have another
 PAPERS_MAP = 20  # cells to a side of the encoder's output: crops of 321 pixels at output stride 16
 PAPERS_RATES = (6, 12, 18)  # at output stride 16
@@ -66,9 +67,13 @@ def filled(config: RunConfig) -> RunConfig:
         raise UserError("train.iterations: must be at least 1, got 0; only method probe trains without steps")
     iterations = config.train.iterations
     starts_at_probe = config.model.start == "probe"
-    # An average over the last hundred steps, or over the last 25th of a shorter run.
+    # The average of a run that starts at a probe keeps a third of the start; of others, it spans the last
+    # hundred steps, or the last 25th of a shorter run.
+    own_decay = OWN_DECAYS.get(config.method.name, DECAY)
+    of_start = max(own_decay, 1 - HORIZON / max(2, iterations))
+    of_random = min(own_decay, 1 - 25 / max(1, iterations))
     method = {
-        "decay": max(0.0, min(OWN_DECAYS.get(config.method.name, DECAY), 1 - 25 / max(1, iterations))),
+        "decay": max(0.0, of_start if starts_at_probe else of_random),
         "supervised_start": 0 if starts_at_probe else iterations // 5,
         "ramp": 0 if starts_at_probe else iterations // 10,
         "consistency_weight": 1.0,

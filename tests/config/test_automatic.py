@@ -22,6 +22,12 @@ def test_a_long_run_has_the_papers_average(iterations) -> None:
     assert load(None, [*TEACHER, "--train.iterations", str(iterations)]).method.decay == 0.99
 
 
+@pytest.mark.parametrize(("iterations", "decay"), [(400, 0.997), (2_400, 0.9995), (10, 0.99)])
+def test_the_average_of_a_run_from_a_probe_keeps_a_third_of_its_start(iterations, decay) -> None:
+    words = [*TEACHER, "--model.start", "probe", "--train.iterations", str(iterations)]
+    assert load(None, words).method.decay == pytest.approx(decay)
+
+
 def test_a_run_of_few_iterations_has_no_negative_decay() -> None:
     assert load(None, [*TEACHER, "--train.iterations", "3"]).method.decay == 0
 
