@@ -1,10 +1,10 @@
-"""The first look at several runs."""
+"""The overview of several runs."""
 
 from dataclasses import replace
 
 import pytest
 
-from recoseg.report.first_look import first_look
+from recoseg.report.overview import overview
 from recoseg.report.standing import standing
 
 
@@ -41,16 +41,16 @@ def test_the_pictures_are_those_in_which_the_runs_differ_most(read_html, make_ru
     right = [replace(one, prediction=one.truth) for one in wrong]
     ours = [right[0], wrong[1], right[2], wrong[3]]  # differs from wrong in p and r
     runs = [make_run(name="first", pictures=wrong), make_run(name="second", pictures=ours)]
-    root = read_html(first_look(runs))
+    root = read_html(overview(runs))
     strips = root.all("div", "strip")
     assert [strip.all("img")[0].attributes["alt"] for strip in strips] == ["Image p", "Image r"]
     assert [figure.one("figcaption").text for figure in strips[0].all("figure")] == [
         "Image", "Truth", "first50.0% right", "second100.0% right",
     ]  # fmt: skip
-    assert root.one("p", "muted").text == "Of the 4 pictures below, the 2 in which these runs differ most."
+    assert root.one("p", "muted").text == "The 2 of the 4 pictures below in which these runs differ most."
 
 
 @pytest.mark.parametrize("without", [0, 1])
 def test_there_are_no_pictures_where_only_one_run_has_some(read_html, make_run, make_picture, without):
     runs = [make_run(pictures=[] if number == without else [make_picture()]) for number in range(2)]
-    assert read_html(first_look(runs)).all("img") == []
+    assert read_html(overview(runs)).all("img") == []
