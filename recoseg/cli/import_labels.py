@@ -136,10 +136,9 @@ def _read(
     name: str | None, place: Path, destination: Path, photos: Path | None, console: Console
 ) -> LabelSource:
     """What the tool says, after a line that tells which it is."""
-    from recoseg.exchange import FORMATS
-    from recoseg.exchange.detection import detect_format
+    from recoseg.exchange import FORMATS, detect_format
     from recoseg.exchange.importing import UNPACKED, require_ours
-    from recoseg.exchange.intake import unpack
+    from recoseg.exchange.parsing import unpack
     from recoseg.files import real
     from recoseg.text import lookup
 
@@ -169,9 +168,9 @@ def _show(imported: Imported, destination: Path, overlap: str, console: Console)
 
     _show_classes(imported, console)
     console.print(f"{OVERLAPS[overlap]}; pixels without an object are {imported.rest}", soft_wrap=True)
-    for text, note in imported.notes.items():
-        example = f" (such as {shortened(note.example)})" if note.example else ""
-        console.print(printable(f"{note.count:>6,} {text}{example}"), style="yellow", soft_wrap=True)
+    for text, count in imported.notes.items():
+        example = f" (such as {shortened(imported.examples[text])})" if text in imported.examples else ""
+        console.print(printable(f"{count:>6,} {text}{example}"), style="yellow", soft_wrap=True)
     kept = f", {imported.num_kept:,} of them before" if imported.num_kept else ""
     images = f"{how_many(imported.num_images, 'image')}, {imported.num_labelled:,} with labels{kept}"
     console.print(printable(f"{destination}: {images}"), soft_wrap=True)

@@ -1,62 +1,55 @@
-"""The nouns: the labels that a tool has for an image, whatever the tool.
+"""Nouns: the labels that a tool has for an image, and the classes of all images.
 
-A reader of a format makes these and nothing else; `drawing` makes label images of them. Forms keep what the
-tool wrote, packed as it was, until they are drawn: so they are small, and travel to other processes.
+A reader of a format makes these, and `drawing` makes label images of them. Shapes stay packed until they are
+drawn: they are small, and travel to worker processes.
 """
 
 from __future__ import annotations
 
-import base64
-import io
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
-from recoseg.colours import Colour
-from recoseg.data.image_files import read_label_pixels
-from recoseg.exchange.rasterise import Patch, Ring, fill, joined, limits_of, stroke
-from recoseg.exchange.run_lengths import mask_of, unpack_brush, unpack_counts
+from recoseg.colours import Colour, colours_of
+from recoseg.errors import UserError
+from recoseg.text import did_you_mean, shortened
+from recoseg.types import IGNORE, ClassInfo
+
+Ring = NDArray[np.float64]  # (N, 2): x, y
 
 BACKGROUND, VOID = "background", "void"
-_MOST_POINTS = 20_000  # of lines: each is drawn by itself
+_MEANINGS = {
+    **dict.fromkeys(("background", "_background_", "__background__"), BACKGROUND),
+    **dict.fromkeys(("void", "ignore", "_ignore_", "__ignore__"), VOID),
+    "": "unnamed",
+}
+"""Names in lower case -> our name of the class."""
+
+_MOST_POINTS = 20_000
+"""Of lines: each is drawn by itself."""
 
 
 @dataclass(frozen=True)
 class Polygons:
-    """One or more rings, each a polygon; the object is all of them."""
+    """One or more rings, each a polygon; the object is their union."""
 
     rings: tuple[Ring, ...]
-
-    def patch(self, height: int, width: int, thickness: int) -> Patch:
-        patches = (fill([ring], height, width) for ring in self.rings)
-        return next(patches) if len(self.rings) == 1 else joined(patches, *self.limits(), height, width)
-
-    def limits(self) -> tuple[Ring, Ring]:
-        return limits_of(self.rings)
 
 
 @dataclass(frozen=True)
 class Strokes:
-    """Lines, and points, which are lines of one point: they say nothing of the pixels around them."""
+    """Lines; a point is a line of one point. The other pixels of the image are unknown."""
 
     lines: tuple[Ring, ...]
 
     def __post_init__(self) -> None:
         if sum(map(len, self.lines)) > _MOST_POINTS:
             raise ValueError(f"lines of more than {_MOST_POINTS} points")
-
-    def patch(self, height: int, width: int, thickness: int) -> Patch:
-        low, high = self.limits()
-        patches = (patch for line in self.lines for patch in stroke(line, thickness, height, width))
-        return joined(patches, low - thickness, high + thickness, height, width)
-
-    def limits(self) -> tuple[Ring, Ring]:
-        return limits_of(self.lines)
 
 
 @dataclass(frozen=True)
@@ -70,95 +63,51 @@ class RunLengths:
     top: int = 0
     left: int = 0
 
-    def patch(self, height: int, width: int, thickness: int) -> Patch:
-        _require_inside(self.height, self.width, height, width)
-        if self.by_column and (self.height, self.width) != (height, width):
-            raise ValueError("a mask of another size than its image")
-        counts = unpack_counts(self.counts) if isinstance(self.counts, str) else self.counts
-        flat = mask_of(counts, self.height * self.width)
-        mask = flat.reshape(self.height, self.width, order="F" if self.by_column else "C")
-        return Patch(self.top, self.left, mask)
-
 
 @dataclass(frozen=True)
 class Brush:
-    """Label Studio's: an RGBA image of (height, width), whose alpha is the mask."""
+    """Label Studio's mask: an RGBA image of (height, width) in run lengths; alpha is the mask."""
 
     code: bytes
     height: int
     width: int
 
-    def patch(self, height: int, width: int, thickness: int) -> Patch:
-        if (self.height, self.width) != (height, width):
-            raise ValueError("a brush of another size than its image")
-        values = unpack_brush(self.code, num_values=4 * self.height * self.width)
-        return Patch(0, 0, values[3::4].reshape(self.height, self.width) > 0)
-
 
 @dataclass(frozen=True)
 class Bitmap:
-    """LabelMe's: a PNG in base64 at a place."""
+    """LabelMe's mask: a PNG in base64 at a place."""
 
     data: str
     top: int
     left: int
 
-    def patch(self, height: int, width: int, thickness: int) -> Patch:
-        with Image.open(io.BytesIO(base64.b64decode(self.data)), formats=("PNG",)) as image:
-            _require_inside(image.height, image.width, height, width)
-            alpha = image.getchannel("A") if image.mode in ("RGBA", "LA") else image.convert("L")
-            # A palette's first colour, and black, lie outside.
-            pixels = np.asarray(image if image.mode == "P" else alpha)
-        return Patch(self.top, self.left, pixels > 0)
 
-
-def _require_inside(height: int, width: int, most_height: int, most_width: int) -> None:
-    """A few bytes may say that they are gigabytes."""
-    if not (0 < height <= most_height and 0 < width <= most_width):
-        raise ValueError("a mask larger than its image")
-
-
-@dataclass(frozen=True)
-class MaskFile:
-    """A file for one class, as large as the image: bright pixels belong to it (of 0 and 1: those with 1)."""
-
-    path: Path
-
-    def patch(self, height: int, width: int, thickness: int) -> Patch:
-        pixels = read_label_pixels(self.path)
-        grey = pixels.max(2) if pixels.ndim == 3 else pixels
-        brightest = int(grey.max(initial=0))
-        return Patch(0, 0, grey > (brightest // 2 if brightest > 1 else 0))
-
-
-@dataclass(frozen=True)
-class Unknown:
-    """An object may be anywhere: what nothing else covers is void."""
-
-
-Drawable = Polygons | Strokes | RunLengths | Brush | Bitmap | MaskFile
-Form = Drawable | Unknown
+Form = Polygons | Strokes | RunLengths | Brush | Bitmap | Path
+"""A path is an image file for one class, as large as the image: bright pixels belong to the class."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """An object: its class and its pixels. Of a `crowd` only the region is known, not which pixels are it."""
+    """An object: its class and its form. An object without a form may be anywhere."""
 
     name: str
-    form: Form
+    form: Form | None
+    #: only the region is known, and not which pixels of it belong to the class
     crowd: bool = False
-    layer: int = 0  # by the rule "later", a higher one is on top, and of one layer the later
-    place: Polygons | None = None  # the box around it, for a form that cannot be drawn
+    #: with the rule "later", a higher layer is on top; in one layer, the later shape
+    layer: int = 0
+    #: the box around a form that may turn out to be damaged
+    place: Polygons | None = None
 
     @property
     def is_void(self) -> bool:
-        """Whether it stands for an object that could not be read."""
+        """Whether it stands for an object that cannot be read."""
         return self.crowd and self.name == VOID
 
 
 @dataclass(frozen=True)
 class LabelFile:
-    """Classes of a whole image: a file whose values, or else whose colours, stand for these names."""
+    """Classes of a whole image: a file with a value, or else a colour, for each name."""
 
     path: Path
     by_value: Mapping[int, str] = field(default_factory=dict)
@@ -169,67 +118,150 @@ class LabelFile:
 class AnnotatedImage:
     """The labels that a tool has for one image, which it calls `file`.
 
-    `size` is that of the image it was drawn on, (height, width), where the tool tells; with `relative` the
-    coordinates are shares of it. `notes` counts what the reader could not use, and why.
+    `size` is (height, width) of the image in the tool, where known. `notes` counts what the reader left out.
     """
 
     file: str
     size: tuple[int, int] | None = None
     shapes: tuple[Shape, ...] = ()
     labels: LabelFile | None = None
+    #: coordinates of polygons are shares of width and height
     relative: bool = False
     subset: str = ""
-    listed: bool = True  # the tool knows the image, whether or not anything is drawn in it
+    #: the tool knows the image, with or without objects
+    listed: bool = True
     notes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def has_objects(self) -> bool:
-        """Whether any was read."""
+        """Whether any object was read."""
         return self.labels is not None or any(not shape.is_void for shape in self.shapes)
+
+    @property
+    def has_strokes(self) -> bool:
+        """Whether its labels are partial."""
+        return any(isinstance(shape.form, Strokes) for shape in self.shapes)
+
+    @property
+    def mask_files(self) -> list[Path]:
+        """All files that hold its pixels."""
+        paths = [shape.form for shape in self.shapes if isinstance(shape.form, Path)]
+        return [*paths, self.labels.path] if self.labels else paths
+
+
+def merge(entries: Sequence[AnnotatedImage]) -> AnnotatedImage:
+    """Merge the entries of one image: its objects are those of all entries, in their order."""
+    return replace(
+        entries[0],
+        shapes=tuple(shape for entry in entries for shape in entry.shapes),
+        labels=next((entry.labels for entry in entries if entry.labels), None),
+        listed=any(entry.listed for entry in entries),
+        notes=sum((Counter(entry.notes) for entry in entries), Counter()),
+    )
 
 
 @dataclass(frozen=True)
 class LabelSource:
-    """All that was read: classes in their order with their colours, where known, and images.
+    """All that a reader found in the file or folder `place`."""
 
-    `rest` is what pixels are that nobody drew: background, or void where the tool labels all that it means
-    to. `masks` are folders and files of labels, which are no photos; `home` is where to look for these.
-    """
-
-    home: Path
-    classes: Mapping[str, Colour | None]
+    place: Path
     images: Sequence[AnnotatedImage]
+    #: classes that the tool lists, with their colours where known
+    listed: Mapping[str, Colour | None] = field(default_factory=dict)
+    #: the class of pixels without an object, or VOID
     rest: str = BACKGROUND
+    #: files and folders of masks, which are no images
     masks: Sequence[Path] = ()
     notes: Mapping[str, int] = field(default_factory=dict)
 
-
-def classes_in(
-    images: Sequence[AnnotatedImage], listed: Mapping[str, Colour | None] | None = None
-) -> dict[str, Colour | None]:
-    """Classes that the tool lists, then those of all other objects, sorted."""
-    names = {shape.name for image in images for shape in image.shapes if not shape.is_void}
-    return {**(listed or {}), **dict.fromkeys(sorted(names - (listed or {}).keys()))}
+    @property
+    def home(self) -> Path:
+        """The folder in which the images are, unless the user gives another."""
+        return self.place if self.place.is_dir() else self.place.parent
 
 
-def merged(images: Sequence[AnnotatedImage]) -> list[AnnotatedImage]:
-    """Each image once, with the labels of all entries of that name, one after the other."""
-    found: dict[str, list[AnnotatedImage]] = {}
-    for image in images:
-        found.setdefault(image.file, []).append(image)
-    return [entries[0] if len(entries) == 1 else _one_of(entries) for entries in found.values()]
+def number_classes(
+    source: LabelSource, *, chosen: Sequence[str] | None, with_background: bool
+) -> tuple[ClassInfo, dict[str, int]]:
+    """Return the classes, and the number of each name: IGNORE for void, none for classes that are not chosen.
 
-
-def _one_of(entries: Sequence[AnnotatedImage]) -> AnnotatedImage:
-    notes: Counter[str] = Counter()
-    for entry in entries:
-        notes.update(entry.notes)
-    return replace(
-        entries[0],
-        size=next((entry.size for entry in entries if entry.size), None),
-        shapes=tuple(shape for entry in entries for shape in entry.shapes),
-        labels=next((entry.labels for entry in entries if entry.labels), None),
-        subset=next((entry.subset for entry in entries if entry.subset), ""),
-        listed=any(entry.listed for entry in entries),
-        notes=notes,
+    Classes are in the order of `chosen`, or in the tool's order with unlisted ones after it. The background
+    comes first, unless it has a place already.
+    """
+    used = {shape.name for image in source.images for shape in image.shapes if not shape.is_void}
+    listed = {**source.listed, **dict.fromkeys(sorted(used - source.listed.keys()))}
+    meanings = {name: _MEANINGS.get(name.casefold(), name) for name in listed}
+    colours = {meaning: listed[name] for name, meaning in meanings.items() if meaning != VOID}
+    names = list(colours) if chosen is None else list(dict.fromkeys(chosen))
+    for name in names:
+        if name not in colours and name != BACKGROUND:
+            raise UserError(f"--classes: unknown class {name!r}{did_you_mean(name, colours)}")
+    if with_background and BACKGROUND not in names:
+        names = [BACKGROUND, *names]
+    if not names:
+        raise UserError("there is no object of any class, so there is nothing to import")
+    if len(names) > IGNORE:
+        raise UserError(f"{len(names)} classes, where {IGNORE} are the most; choose some with --classes")
+    palette = tuple(
+        colours.get(name) or colour for name, colour in zip(names, colours_of(names), strict=True)
     )
+    numbers = {name: number for number, name in enumerate(names)} | {VOID: IGNORE}
+    known = {name: numbers[meaning] for name, meaning in meanings.items() if meaning in numbers}
+    return ClassInfo(tuple(names), palette), numbers | known
+
+
+# What cannot be read
+
+WRONG = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
+"""Errors of reading a value that is not as documented."""
+
+VOIDED = ": void"
+"""The end of notes on objects that could not be drawn as they are."""
+
+UNREADABLE = f"objects that cannot be read{VOIDED}"
+ONLY_BOX = f"objects with a bounding box but no mask{VOIDED}"
+NO_CLASS = f"objects without a known class{VOIDED}"
+_Object = TypeVar("_Object")
+
+
+class UnknownTypeError(ValueError):
+    """An object is of a type without pixels, or of one that is not known here."""
+
+
+def read_objects(
+    objects: Iterable[_Object],
+    read: Callable[[_Object, Counter[str]], Shape | None],
+    notes: Counter[str],
+    *,
+    box: Callable[[_Object], Polygons | None] = lambda one: None,
+) -> tuple[Shape, ...]:
+    """Return shapes in their order. Objects that cannot be read are void in their `box`, and counted."""
+
+    def box_or_none(one: _Object) -> Polygons | None:
+        try:
+            return box(one)
+        except WRONG:
+            return None
+
+    shapes: list[Shape] = []
+    for one in objects:
+        try:
+            shape = read(one, notes)
+        except UnknownTypeError as error:
+            kind = shortened(repr(error.args[0]), 40)
+            shape = void(
+                box_or_none(one), notes, f"objects of the type {kind}, which cannot be drawn{VOIDED}"
+            )
+        except WRONG:
+            shape = void(box_or_none(one), notes, UNREADABLE)
+        if shape is not None:
+            # Whether masks can be drawn turns out later.
+            is_mask = isinstance(shape.form, RunLengths | Bitmap)
+            shapes.append(replace(shape, place=box_or_none(one)) if is_mask else shape)
+    return tuple(shapes)
+
+
+def void(form: Form | None, notes: Counter[str], why: str) -> Shape:
+    """Return an object without a known class or outline, and note why; other objects are drawn over it."""
+    notes[why] += 1
+    return Shape(VOID, form, crowd=True)

@@ -1,7 +1,7 @@
-"""Exporting: label images as files that labelling tools read, so that masks can be corrected there.
+"""Exporting: label images as files for labelling tools, to correct masks there.
 
-The background is what is left over, and not drawn; void pixels are objects of a class of that name. So an
-import of what was exported keeps every pixel.
+The background is what is left over, and not drawn; void pixels are objects of the class void. So an import of
+the export keeps every pixel.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import ndimage
 
 from recoseg.data.folder.class_list import label_scheme
@@ -23,11 +24,12 @@ from recoseg.data.worker_processes import Progress
 from recoseg.errors import UserError
 from recoseg.exchange.annotation import BACKGROUND, VOID
 from recoseg.exchange.coco import REST_MARK
-from recoseg.exchange.outlines import outlines, with_holes_joined
-from recoseg.exchange.photo_finder import PhotoFinder
-from recoseg.exchange.rasterise import Mask, Patch
-from recoseg.exchange.run_lengths import counts_of, pack_brush, pack_counts
+from recoseg.exchange.drawing import Patch
+from recoseg.exchange.parsing import PhotoFinder
+from recoseg.exchange.run_lengths import Mask, counts_of, pack_brush, pack_counts
 from recoseg.types import IGNORE, ClassInfo
+
+Corners = NDArray[np.int64]  # (N, 2): x, y
 
 
 @dataclass(frozen=True)
@@ -40,13 +42,13 @@ class LabelFolder:
 
     @classmethod
     def open(cls, folder: Path, photos: Path | None) -> LabelFolder:
-        """Of a dataset, or of `recoseg predict`, which has no images: `photos` is where these are."""
+        """Open a dataset, or the folder of `recoseg predict`, which has no images: they are in `photos`."""
         labels = walk_folder(folder / "labels", once=False).images
         if not labels:
-            raise UserError(f"{folder} holds no labels/; give a dataset, or what recoseg predict made")
+            raise UserError(f"{folder} holds no labels/; give a dataset, or a folder of recoseg predict")
         photos = photos or folder / "images"
         if not photos.is_dir():
-            raise UserError(f"there is no folder {photos}; give that of the images with --images")
+            raise UserError(f"there is no folder {photos}; give the folder of the images with --images")
         finder = PhotoFinder(photos)
         files = []
         for path in labels:
@@ -63,17 +65,13 @@ class LabelFolder:
             yield photo, self.code.decode(path)
 
 
-def _drawn(labels: Labels, classes: ClassInfo) -> list[int]:
-    """The numbers that are drawn: all in the image but the background."""
+def _drawn_classes(labels: Labels, classes: ClassInfo) -> list[int]:
+    """Return the numbers in the image, except the background."""
     found = np.flatnonzero(np.bincount(labels.ravel(), minlength=256)).tolist()
     return [number for number in found if number == IGNORE or classes.names[number] != BACKGROUND]
 
 
-def _name_of(number: int, classes: ClassInfo) -> str:
-    return VOID if number == IGNORE else classes.names[number]
-
-
-# COCO: an object a connected region
+# COCO: an object per connected region
 
 
 def coco_text(
@@ -83,15 +81,16 @@ def coco_text(
     polygons: bool,
     progress: Callable[[int], None] | None = None,
 ) -> str:
-    """Of (photo, its labels): objects as compressed run lengths, or as polygons, in which a hole is reached
-    by a cut of no width. `progress` hears of how many images are done.
+    """Return COCO's JSON for pairs of (photo, its labels), with masks as run lengths or polygons.
+
+    `progress` is called with the number of images that are done.
     """
     images: list[dict[str, Any]] = []
     objects: list[dict[str, Any]] = []
     for number, (photo, labels) in enumerate(labelled, start=1):
         height, width = labels.shape
         images.append({"id": number, "file_name": photo, "width": width, "height": height})
-        for index in _drawn(labels, classes):
+        for index in _drawn_classes(labels, classes):
             for patch in _regions(labels == index):
                 rows, columns = patch.mask.shape
                 objects.append({
@@ -99,75 +98,118 @@ def coco_text(
                     "image_id": number,
                     "category_id": index + 1,
                     "iscrowd": 0,
-                    "area": patch.area,
+                    "area": int(np.count_nonzero(patch.mask)),
                     "bbox": [patch.left, patch.top, columns, rows],
                     "segmentation": _polygons(patch) if polygons else _run_lengths(patch, height, width),
                 })  # fmt: skip
         if progress:
             progress(number)
-    names = [*enumerate(classes.names, start=1)]
-    has_void = any(one["category_id"] == IGNORE + 1 for one in objects)
-    names += [(IGNORE + 1, VOID)] if has_void else []
+    names = dict(enumerate(classes.names, start=1))
+    if any(one["category_id"] == IGNORE + 1 for one in objects):
+        names[IGNORE + 1] = VOID
     rest = BACKGROUND if BACKGROUND in classes.names else VOID
     return json.dumps({
         "info": {"description": "labels written by recoseg", REST_MARK: rest},
         "images": images,
         "annotations": objects,
-        "categories": [{"id": number, "name": name, "supercategory": ""} for number, name in names],
+        "categories": [{"id": number, "name": name, "supercategory": ""} for number, name in names.items()],
     })  # fmt: skip
 
 
 def _regions(mask: Mask) -> Iterator[Patch]:
-    """Connected by their sides."""
+    """Yield regions that are connected by the sides of pixels."""
     numbered, _ = ndimage.label(mask)
     for number, (rows, columns) in enumerate(ndimage.find_objects(numbered), start=1):
         yield Patch(rows.start, columns.start, numbered[rows, columns] == number)
 
 
 def _polygons(patch: Patch) -> list[list[int]]:
-    place = np.array([patch.left, patch.top])
-    return [(with_holes_joined(outlines(patch.mask)) + place).ravel().tolist()]
+    ring = join_holes(outlines(patch.mask))
+    return [np.add(ring, (patch.left, patch.top)).ravel().tolist()]
 
 
 def _run_lengths(patch: Patch, height: int, width: int) -> dict[str, Any]:
-    """Of the whole image, column by column; only the columns of the patch are looked at."""
+    """Pack the mask of the whole image, column by column; only the columns of the patch are in memory."""
     rows, columns = patch.mask.shape
     strip = np.zeros((columns, height), dtype=np.bool_)
     strip[:, patch.top : patch.top + rows] = patch.mask.T
-    counts = counts_of(strip.ravel())
-    counts[0] += patch.left * height
-    after = (width - patch.left - columns) * height
-    ends_inside = len(counts) % 2 == 0
-    if ends_inside and after:
-        counts = np.append(counts, after)
-    elif not ends_inside:
-        counts[-1] += after
+    after = width - patch.left - columns
+    counts = counts_of(strip.ravel(), before=patch.left * height, after=after * height)
     return {"size": [height, width], "counts": pack_counts(counts, height, width)}
 
 
-# Label Studio: a brush a class
+def outlines(region: Mask) -> list[Corners]:
+    """Return rings along the edges of the pixels of a region: the outer ring, then holes.
+
+    The path keeps the region on its right. Where two pixels touch at a corner, it turns right and stays at its
+    pixel.
+    """
+    padded = np.pad(region, 1)
+    inside, width = padded[1:-1, 1:-1], region.shape[1] + 1
+    steps = (1, width, -1, -width)  # right, down, left, up, between corners numbered row by row
+    edges = []
+    neighbours = padded[:-2, 1:-1], padded[1:-1, 2:], padded[2:, 1:-1], padded[1:-1, :-2]
+    for outside, x, y in zip(neighbours, (0, 1, 1, 0), (0, 0, 1, 1), strict=True):
+        rows, columns = np.nonzero(inside & ~outside)
+        edges.append(((rows + y) * width + columns + x).tolist())
+    starts_of = [set(starts) for starts in edges]
+    unused = [set(starts) for starts in edges]
+    rings = []
+    for start in edges[0]:  # the first edge is at the top, on the outer ring
+        ring, at, direction = [], start, 0
+        while at in unused[direction]:
+            unused[direction].remove(at)
+            at += steps[direction]
+            for turned in ((direction + 1) % 4, direction, (direction - 1) % 4):
+                if at in starts_of[turned]:
+                    break
+            if turned != direction:
+                ring.append(at)
+            direction = turned
+        if ring:
+            rings.append(np.stack(np.divmod(np.array(ring), width)[::-1], axis=1))
+    return rings
+
+
+def join_holes(rings: list[Corners]) -> Corners:
+    """Return one ring, for formats without holes: a cut of no width leads to each hole, from its left."""
+    whole = rings[0]
+    for hole in sorted(rings[1:], key=lambda ring: int(ring[:, 0].min())):
+        turned = np.roll(hole, -int(hole[:, 0].argmin()), axis=0)
+        x, y = turned[0].tolist()
+        after = np.roll(whole, -1, axis=0)
+        low, high = np.minimum(whole[:, 1], after[:, 1]), np.maximum(whole[:, 1], after[:, 1])
+        met = (whole[:, 0] == after[:, 0]) & (whole[:, 0] <= x) & (low <= y) & (y <= high) & (low < high)
+        edge = int(np.where(met, whole[:, 0], -1).argmax())
+        cut = np.array([[whole[edge, 0], y]])
+        whole = np.concatenate((whole[: edge + 1], cut, turned, turned[:1], cut, whole[edge + 1 :]))
+    return whole
+
+
+# Label Studio: a brush per class
 
 
 def label_studio_text(folder: LabelFolder, *, prefix: str, progress: Progress | None = None) -> str:
-    """Tasks with predictions, to be confirmed or corrected; `prefix` comes before the names of images."""
+    """Return tasks with predictions, to confirm or correct; `prefix` comes before the names of images."""
     tasks = []
     for number, (photo, labels) in enumerate(folder, start=1):
         height, width = labels.shape
-        about = {"original_width": width, "original_height": height, "image_rotation": 0}
         result = [
             {
                 "id": f"{number}-{index}",
                 "type": "brushlabels",
                 "from_name": "tag",
                 "to_name": "image",
-                **about,
+                "original_width": width,
+                "original_height": height,
+                "image_rotation": 0,
                 "value": {
                     "format": "rle",
                     "rle": pack_brush((labels == index).ravel()),
-                    "brushlabels": [_name_of(index, folder.classes)],
+                    "brushlabels": [VOID if index == IGNORE else folder.classes.names[index]],
                 },
             }
-            for index in _drawn(labels, folder.classes)
+            for index in _drawn_classes(labels, folder.classes)
         ]
         predictions = [{"model_version": "recoseg", "result": result}]
         tasks.append({"data": {"image": f"{prefix}{photo}"}, "predictions": predictions})
@@ -177,7 +219,7 @@ def label_studio_text(folder: LabelFolder, *, prefix: str, progress: Progress | 
 
 
 def label_studio_setup(classes: ClassInfo) -> str:
-    """The labelling interface that these tasks need, to be pasted into the settings of a project."""
+    """Return the labelling interface for these tasks, to paste into the settings of a project."""
     lines = [
         f'    <Label value={quoteattr(name)} background="#{red:02x}{green:02x}{blue:02x}"/>'
         for name, (red, green, blue) in zip(classes.names, classes.palette, strict=True)

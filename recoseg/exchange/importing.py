@@ -1,48 +1,52 @@
-"""Importing: labels of any format as an ordinary folder dataset.
-
-A restart goes on where the last one stopped.
-"""
+"""Importing: labels of any format as an ordinary folder dataset. A restart resumes an import that stopped."""
 
 from __future__ import annotations
 
-import dataclasses
+import hashlib
 import json
 import os
+import pickle
+import shutil
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recoseg.data.image_files import write_png
 from recoseg.data.list_files import list_text
-from recoseg.data.problem import Problem
+from recoseg.data.problem import FileError, Problem
 from recoseg.data.worker_processes import Progress, in_processes_if_slow
 from recoseg.errors import UserError
-from recoseg.exchange.annotation import BACKGROUND, AnnotatedImage, LabelSource, Strokes, merged
-from recoseg.exchange.class_numbers import ClassNumbers, number_classes
+from recoseg.exchange.annotation import (
+    BACKGROUND,
+    VOIDED,
+    AnnotatedImage,
+    LabelSource,
+    merge,
+    number_classes,
+)
 from recoseg.exchange.drawing import OVERLAPS, Drawing
-from recoseg.exchange.label_writer import Item, LabelWriter, Line
-from recoseg.exchange.parsing import VOIDED
-from recoseg.exchange.photo_finder import PhotoFinder
-from recoseg.files import real, remove_unfinished, write_whole
+from recoseg.exchange.parsing import PhotoFinder
+from recoseg.files import real, remove_unfinished, whole_file, write_whole
 from recoseg.predict.image_list import names_of
 from recoseg.records import Count, read_records, write_or_compare
 from recoseg.text import lookup, shortened
 from recoseg.types import IGNORE, ClassInfo
 
-_RECORD, _LOG = "import.json", "imported.jsonl"
 UNPACKED = "unpacked"
-"""In the destination: what a zip held."""
+"""In the destination: the content of a zip."""
 
+_RECORD, _LOG = "import.json", "imported.jsonl"
 _UNFINISHED = "(not finished: run recoseg import again)\n"
-_LISTED_SUBSETS = ("val", "test")  # all others are for training
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImportRules:
-    """What decides what the labels will be; `rest` None leaves it to the format."""
+    """All choices that decide the labels; `rest` None is the choice of the format."""
 
     overlap: str = "smaller"
     rest: str | None = None
@@ -53,35 +57,40 @@ class ImportRules:
     def __post_init__(self) -> None:
         lookup(OVERLAPS, self.overlap, what="rule for overlaps")
         if not 1 <= self.thickness <= 999:
-            raise UserError(f"lines and points must be 1 to 999 pixels wide, not {self.thickness}")
+            raise UserError(f"--thickness: got {self.thickness}, needs 1 to 999 pixels")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Imported:
-    """What was done; `notes` says what was left out, and why."""
+    """The result of an import; `notes` counts what was left out or is void, with an example of each."""
 
     classes: ClassInfo
-    num_images: int
-    num_kept: int  # labels that an earlier run had drawn
-    pixels: NDArray[np.int64]  # (256,)
-    images: NDArray[np.int64]  # (256,) labelled images in which the class occurs
-    num_labelled: int
-    notes: Mapping[str, Note]
-    problems: tuple[Problem, ...]
     rest: str
+    notes: Counter[str]
+    examples: dict[str, str]
+    problems: list[Problem] = field(default_factory=list)
+    #: all images; those that an earlier run had finished; those with labels
+    num_images: int = 0
+    num_kept: int = 0
+    num_labelled: int = 0
+    #: by class number, (256,): pixels, and labelled images
+    pixels: NDArray[np.int64] = field(default_factory=lambda: np.zeros(256, dtype=np.int64))
+    images: NDArray[np.int64] = field(default_factory=lambda: np.zeros(256, dtype=np.int64))
 
     @property
     def num_voided(self) -> int:
         """Objects that could not be drawn as they are."""
-        return sum(note.count for text, note in self.notes.items() if text.endswith(VOIDED))
+        return sum(count for text, count in self.notes.items() if text.endswith(VOIDED))
 
 
-@dataclass
-class Note:
-    """How often something happened, and to whom first."""
+class Line(TypedDict):
+    """A line of the log: the files of one image. `pixels` are by class; an unlabelled image has none."""
 
-    count: int = 0
-    example: str = ""
+    key: str
+    mark: str
+    photo: str
+    pixels: dict[str, Count]
+    notes: dict[str, Count]
 
 
 def import_labels(
@@ -95,162 +104,142 @@ def import_labels(
     num_workers: int = 1,
     progress: Progress | None = None,
 ) -> Imported:
-    """Writes `source` as a folder dataset. Images are linked, or copied, from `photos` or its own folder.
+    """Write `source` as a folder dataset. Images are linked, or copied, from `photos` or next to the labels.
 
-    With `named_only` images that the tool does not name stay away; else they come along, unlabelled.
+    With `named_only`, images that the tool does not name are left out; else they are unlabelled images.
     """
-    notes: dict[str, Note] = {text: Note(count) for text, count in source.notes.items()}
-    found = _found_photos(source, photos or source.home, notes, named_only=named_only)
+    notes, examples = Counter(source.notes), dict[str, str]()
+    found = _find_photos(source, photos or source.home, notes, examples, named_only=named_only)
     rest = rules.rest or source.rest
-    wanted = {key: item for key, item in found.items() if _has_labels(item[1], rules)}
-    with_background = rest == BACKGROUND and any(_is_whole(image) for _, image in wanted.values())
-    classes = number_classes(source, wanted=rules.classes, with_background=with_background)
-    drawing = Drawing(classes.numbers, classes.background, rules.overlap, rest, rules.thickness)
-    writer = LabelWriter(real(destination), drawing, classes.info, copy=copy, labelled=frozenset(wanted))
-    log = _begun(destination, source, rules, classes, rest)
-    before = {line["key"]: line for line in log}
-    items = [(key, *item) for key, item in found.items()]
-    pending = [item for item in items if not writer.is_done(item, before.get(item[0]))]
-    _remove_gone(destination, before.keys() - found.keys(), before)
-    if pending:
-        _mark_unfinished(destination)
-    results = {key: line for key, line in before.items() if key in found}
-    problems: list[Problem] = []
-    work = in_processes_if_slow(writer, pending, num_workers=num_workers, progress=progress)
+    labelled = {key for key, (_, image) in found.items() if _has_labels(image, rules)}
+    # Without an image in which pixels without an object are known, there is no background.
+    drawn = [image for key, (_, image) in found.items() if key in labelled and image.labels is None]
+    with_background = rest == BACKGROUND and any(not image.has_strokes for image in drawn)
+    classes, numbers = number_classes(source, chosen=rules.classes, with_background=with_background)
+    imported = Imported(classes, rest, notes, examples)
+
+    log = _begin(destination, source, rules, classes, rest)
+    items = [
+        Item(key, photo, image, key in labelled, _mark_of(photo, image, copy=copy))
+        for key, (photo, image) in found.items()
+    ]
+    drawing = Drawing(numbers, rules.overlap, rest, rules.thickness)
+    write = ImageWriter(real(destination), drawing, classes, copy)
+    pending = [item for item in items if not write.is_done(item, log.get(item.key))]
+    _remove_files(destination, [line for key, line in log.items() if key not in found])
+    if pending and not os.path.lexists(destination / "train.txt"):
+        # Nothing can train on half an import.
+        write_whole(destination / "train.txt", _UNFINISHED)
+    results = {key: line for key, line in log.items() if key in found}
+    work = in_processes_if_slow(write, pending, num_workers=num_workers, progress=progress)
     with (destination / _LOG).open("a", encoding="utf-8") as file:
-        for (key, _, _), result in zip(pending, work, strict=True):
+        for item, result in zip(pending, work, strict=True):
             if isinstance(result, Problem):
-                problems.append(result)
-                results.pop(key, None)
+                imported.problems.append(result)
+                results.pop(item.key, None)
                 continue
-            results[key] = result
+            results[item.key] = result
             file.write(json.dumps(result) + "\n")
             file.flush()
-    _tidy_log(destination, results)
-    _finish(destination, classes.info, found, results)
+    _finish(destination, classes, results, {item.key: item.image.subset for item in items})
+    imported.num_images, imported.num_kept = len(results), len(items) - len(pending)
     for line in results.values():
-        for text, count in line["notes"].items():
-            _add(notes, text, count, line["key"])
-    return _summary(classes.info, items, pending, results, notes, problems, rest)
+        imported.num_labelled += bool(line["pixels"])
+        for index, count in line["pixels"].items():
+            imported.pixels[int(index)] += count
+            imported.images[int(index)] += 1
+        notes.update(line["notes"])
+        for text in line["notes"]:
+            examples.setdefault(text, line["key"])
+    return imported
 
 
-def _add(notes: dict[str, Note], text: str, count: int, example: str) -> None:
-    note = notes.setdefault(text, Note(example=example))
-    note.count += count
-
-
-def _found_photos(
-    source: LabelSource, folder: Path, notes: dict[str, Note], *, named_only: bool
+def _find_photos(
+    source: LabelSource, folder: Path, notes: Counter[str], examples: dict[str, str], *, named_only: bool
 ) -> dict[str, tuple[Path, AnnotatedImage]]:
-    """key -> the image and what is said of it, sorted; a key is its path in the folder that holds all."""
+    """Return key -> photo and labels, sorted; a key is its path in the folder that they have in common."""
     if not source.images:
-        raise UserError(f"{source.home} lists no images, so there is nothing to import")
+        raise UserError(f"{source.place} lists no images, so there is nothing to import")
     finder = PhotoFinder(folder, masks=source.masks)
     by_photo: dict[Path, list[AnnotatedImage]] = {}
     for image in source.images:
         photo = finder.find(image.file)
         if isinstance(photo, str):
-            _add(notes, photo, 1, image.file)
+            notes[photo] += 1
+            examples.setdefault(photo, image.file)
         else:
-            by_photo.setdefault(photo, []).append(dataclasses.replace(image, file=str(photo)))
+            by_photo.setdefault(photo, []).append(image)
     if not by_photo:
         raise UserError(
             f"none of the {len(source.images)} labelled images, such as {shortened(source.images[0].file)}, "
             f"is in {folder}; give the folder of the images with --images"
         )
-    named = {photo: merged(images)[0] for photo, images in by_photo.items()}
-    others = [] if named_only else [path for path in finder.photos if path not in named]
-    everything = named | {path: AnnotatedImage(str(path), listed=False) for path in others}
-    shared = os.path.commonpath([path.parent for path in everything])
-    keys = [name.as_posix() for name in names_of(list(everything), shared)]
-    return dict(sorted(zip(keys, everything.items(), strict=True)))
+    found = {photo: merge(images) for photo, images in by_photo.items()}
+    if not named_only:
+        found |= {path: AnnotatedImage("", listed=False) for path in finder.photos if path not in found}
+    keys = names_of(list(found), os.path.commonpath([path.parent for path in found]))
+    items = zip((key.as_posix() for key in keys), found.items(), strict=True)
+    return dict(sorted(items, key=lambda item: item[0]))
 
 
 def _has_labels(image: AnnotatedImage, rules: ImportRules) -> bool:
-    """An image of which nothing is said is unlabelled, unless it is said to be empty."""
+    """An image without an object is unlabelled, unless it is known to be empty."""
     is_empty = image.listed and not image.notes
     return image.has_objects or (rules.empty == BACKGROUND and is_empty)
 
 
-def _is_whole(image: AnnotatedImage) -> bool:
-    """Whether what is not drawn in it has a meaning."""
-    return image.labels is None and not any(isinstance(shape.form, Strokes) for shape in image.shapes)
-
-
-class _Begun(TypedDict):
-    """All that decides what the files will hold, apart from what the tool says."""
-
-    source: str
-    overlap: str
-    rest: str
-    empty: str
-    thickness: Count
-    classes: list[str]
-
-
-def _begun(
-    destination: Path, source: LabelSource, rules: ImportRules, classes: ClassNumbers, rest: str
-) -> list[Line]:
-    """Makes the folder, or makes sure that what is there was begun in the same way; what was done so far."""
-    record: _Begun = {
-        "source": str(real(source.home)),
-        "overlap": rules.overlap,
-        "rest": rest,
-        "empty": rules.empty,
-        "thickness": rules.thickness,
-        "classes": list(classes.info.names),
-    }
-    require_ours(destination)
-    write_or_compare(destination / _RECORD, record, _Begun)
-    remove_unfinished(destination)
-    log = destination / _LOG
-    if not os.path.lexists(log):
-        return []
-    remedy = "remove it, and all labels are drawn again"
-    lines: list[Line] = read_records(log, Line, what="log", remedy=remedy, is_log=True)
-    return lines
+# The folder
 
 
 def require_ours(destination: Path) -> None:
-    """A new folder, an empty one, or one that an import was begun in."""
+    """Raise unless it is a new folder, an empty one, or one of an earlier import."""
     if destination.exists() and not destination.is_dir():
         raise UserError(f"{destination} is a file; give a new or empty folder")
     if not destination.is_dir() or os.path.lexists(destination / _RECORD):
         return
     remove_unfinished(destination, name=_RECORD)
-    if any(one.name != UNPACKED for one in destination.iterdir()):
+    if any(path.name != UNPACKED for path in destination.iterdir()):
         raise UserError(
             f"{destination} holds files that recoseg import did not write; give a new or empty folder"
         )
 
 
-def _mark_unfinished(destination: Path) -> None:
-    """No training on half of it; a list that the user wrote stays."""
-    path = destination / "train.txt"
-    if not path.exists():
-        write_whole(path, _UNFINISHED)
+def _begin(
+    destination: Path, source: LabelSource, rules: ImportRules, classes: ClassInfo, rest: str
+) -> dict[str, Line]:
+    """Make the folder, or require that it was begun with the same rules; return its log by key."""
+    record = {
+        "source": str(real(source.home)),
+        "overlap": rules.overlap,
+        "rest": rest,
+        "empty": rules.empty,
+        "thickness": rules.thickness,
+        "classes": list(classes.names),
+    }
+    require_ours(destination)
+    write_or_compare(destination / _RECORD, record, dict[str, Any])
+    remove_unfinished(destination)
+    log = destination / _LOG
+    if not os.path.lexists(log):
+        return {}
+    remedy = "remove it, and all labels are drawn again"
+    return {line["key"]: line for line in read_records(log, Line, what="log", remedy=remedy, is_log=True)}
 
 
-def _remove_gone(destination: Path, keys: set[str], before: Mapping[str, Line]) -> None:
-    """What an earlier run made of images that are in the source no more."""
-    for key in keys:
-        for path in (destination / "images" / before[key]["photo"], destination / "labels" / f"{key}.png"):
-            if ".." not in path.parts and path.is_relative_to(destination):  # whatever the log says
+def _remove_files(destination: Path, lines: Sequence[Line]) -> None:
+    """Remove the files of an earlier run, of images that the source no longer has."""
+    for line in lines:
+        for path in (destination / "images" / line["photo"], destination / "labels" / f"{line['key']}.png"):
+            # A log may be damaged.
+            if ".." not in path.parts and path.is_relative_to(destination):
                 path.unlink(missing_ok=True)
 
 
-def _tidy_log(destination: Path, results: Mapping[str, Line]) -> None:
-    """A line an image, in the order of keys."""
-    write_whole(destination / _LOG, "".join(json.dumps(results[key]) + "\n" for key in sorted(results)))
-
-
 def _finish(
-    destination: Path,
-    classes: ClassInfo,
-    found: Mapping[str, tuple[Path, AnnotatedImage]],
-    results: Mapping[str, Line],
+    destination: Path, classes: ClassInfo, results: Mapping[str, Line], subsets: Mapping[str, str]
 ) -> None:
-    """Writes the class file, and lists of the images that the tool has for validation and test."""
+    """Write the sorted log, the class file, and lists of the tool's images for validation and test."""
+    write_whole(destination / _LOG, "".join(json.dumps(results[key]) + "\n" for key in sorted(results)))
     content = {
         "names": list(classes.names),
         "palette": [list(colour) for colour in classes.palette],
@@ -258,8 +247,8 @@ def _finish(
         "format": "index",
     }
     write_whole(destination / "classes.json", json.dumps(content, indent=1) + "\n")
-    for subset in _LISTED_SUBSETS:
-        keys = [key for key in results if found[key][1].subset == subset]
+    for subset in ("val", "test"):
+        keys = [key for key in results if subsets[key] == subset]
         keys = [key for key in keys if results[key]["pixels"] or subset == "test"]
         if keys:
             write_whole(destination / f"{subset}.txt", list_text(sorted(keys)))
@@ -268,20 +257,84 @@ def _finish(
         path.unlink()
 
 
-def _summary(
-    classes: ClassInfo,
-    items: Sequence[Item],
-    pending: Sequence[Item],
-    results: Mapping[str, Line],
-    notes: Mapping[str, Note],
-    problems: Sequence[Problem],
-    rest: str,
-) -> Imported:
-    pixels, images = np.zeros(256, dtype=np.int64), np.zeros(256, dtype=np.int64)
-    for line in results.values():
-        for index, count in line["pixels"].items():
-            pixels[int(index)] += count
-            images[int(index)] += 1
-    num_labelled = sum(bool(line["pixels"]) for line in results.values())
-    kept = len(items) - len(pending)
-    return Imported(classes, len(results), kept, pixels, images, num_labelled, notes, tuple(problems), rest)
+# The files of an image
+
+
+@dataclass(frozen=True)
+class Item:
+    """One image to import: its key, file and labels; `mark` changes with any of them."""
+
+    key: str
+    photo: Path
+    image: AnnotatedImage
+    is_labelled: bool
+    mark: str
+
+
+def _mark_of(photo: Path, image: AnnotatedImage, *, copy: bool) -> str:
+    files = [path.stat() if path.exists() else None for path in (photo, *image.mask_files)]
+    times = [status and (status.st_size, status.st_mtime_ns) for status in files]
+    return hashlib.blake2b(pickle.dumps((image, str(photo), times, copy)), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True)
+class ImageWriter:
+    """Writes the files of an image below `destination`; it pickles, for worker processes."""
+
+    destination: Path
+    drawing: Drawing
+    classes: ClassInfo
+    copy: bool
+
+    def paths(self, item: Item) -> tuple[Path, Path]:
+        """Return where the image and its labels are to be."""
+        photo = self.destination / "images" / f"{item.key}{item.photo.suffix}"
+        return photo, self.destination / "labels" / f"{item.key}.png"
+
+    def is_done(self, item: Item, line: Line | None) -> bool:
+        """Whether its files exist, made from the same labels."""
+        photo, label = self.paths(item)
+        is_same = line is not None and line["mark"] == item.mark
+        return is_same and photo.exists() and label.exists() == bool(line and line["pixels"])
+
+    def __call__(self, item: Item) -> Line | Problem:
+        """Link or copy the image and draw its labels, or return the problem with them."""
+        photo, label = self.paths(item)
+        notes = Counter(item.image.notes)
+        pixels: dict[str, int] = {}
+        label.unlink(missing_ok=True)
+        try:
+            if item.is_labelled:
+                labels = self.drawing(item.image, item.photo, notes)
+                counts = np.bincount(labels.ravel(), minlength=256)
+                pixels = {str(index): int(counts[index]) for index in np.flatnonzero(counts)}
+        except FileError as error:
+            return error.problem
+        except MemoryError:
+            what = "too large, with its labels, for the memory that is free"
+            return Problem(str(item.photo), what, "close other programs, or cut it into tiles")
+        if pixels.keys() == {str(IGNORE)}:
+            notes["images without a pixel of any class: unlabelled"] += 1
+            pixels = {}
+        if pixels:
+            label.parent.mkdir(parents=True, exist_ok=True)
+            with whole_file(label) as temporary, temporary.open("wb") as file:
+                write_png(file, labels, palette=self.classes.palette)
+        _bring(item.photo, photo, copy=self.copy)
+        name = f"{item.key}{item.photo.suffix}"
+        return {"key": item.key, "mark": item.mark, "photo": name, "pixels": pixels, "notes": dict(notes)}
+
+
+def _bring(photo: Path, target: Path, *, copy: bool) -> None:
+    """Make a hard link, a symbolic one on another disk, or a copy. The photo itself stays as it is."""
+    origin = real(photo)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if copy:
+        with whole_file(target) as temporary:
+            shutil.copyfile(origin, temporary)
+    elif not target.exists() or not target.samefile(origin):
+        target.unlink(missing_ok=True)
+        try:
+            target.hardlink_to(origin)
+        except OSError:  # another disk, or one without such links
+            target.symlink_to(origin)

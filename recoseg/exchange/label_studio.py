@@ -1,4 +1,4 @@
-"""Label Studio: tasks of JSON and JSON-MIN, their images, and which of several annotations counts."""
+"""Label Studio: tasks of JSON and JSON-MIN, with polygons, brushes, rectangles, ellipses and keypoints."""
 
 from __future__ import annotations
 
@@ -9,74 +9,80 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from recoseg.errors import UserError
-from recoseg.exchange.annotation import AnnotatedImage, LabelSource, classes_in, merged
-from recoseg.exchange.intake import any_file, files_with, read_json, read_outline
-from recoseg.exchange.label_studio_regions import label_field, read_shape
-from recoseg.exchange.parsing import as_written_by, read_objects, size_of
+import numpy as np
+
+from recoseg.exchange import parsing
+from recoseg.exchange.annotation import (
+    NO_CLASS,
+    AnnotatedImage,
+    Brush,
+    Form,
+    LabelSource,
+    Shape,
+    Strokes,
+    read_objects,
+    void,
+)
 
 _UPLOADED = re.compile(r"[0-9a-f]{8}-(?=.)")
-"""What Label Studio puts before the names of files that were uploaded."""
+"""Label Studio puts this before the names of uploaded files."""
 
+_LABELS = re.compile(r"[a-z]*labels")
 _ABOUT = ("original_width", "original_height", "image_rotation")
+_OTHER_ANSWERS = ("choices", "textarea", "rating", "number")
+"""Types of results without pixels."""
+
+_Object = Mapping[str, Any]
 
 
-def recognises(source: Path) -> bool:
-    return any_file(".json", source, _is_label_studio)
-
-
-def _is_label_studio(path: Path) -> bool:
-    content = read_outline(path)
+def matches(content: Any) -> bool:
     first = content[0] if isinstance(content, list) and content else None
     if not isinstance(first, dict):
         return False
     is_task = isinstance(first.get("data"), dict) and any(
         name in first for name in ("annotations", "predictions", "completions")
     )
-    return is_task or ("id" in first and "annotator" in first and _image_of(first) is not None)
+    return is_task or ("id" in first and "annotator" in first and _find_image(first) is not None)
 
 
 def read(source: Path) -> LabelSource:
+    """Read one file, or all of a folder."""
     images: list[AnnotatedImage] = []
     notes: Counter[str] = Counter()
-    for path in files_with(".json", source):
-        if _is_label_studio(path):
-            with as_written_by("Label Studio", path):
-                images += _images(read_json(path), notes)
-    if not images:
-        raise UserError(f"{source} holds no export of Label Studio: a JSON list of tasks with images")
-    home = source if source.is_dir() else source.parent
-    return LabelSource(home, classes_in(images), merged(images), notes=notes)
+    what = "export of Label Studio: a JSON list of tasks with images"
+    for path, content in parsing.json_files(source, matches, notes, what=what):
+        with parsing.as_written_by("Label Studio", path):
+            images += _read_tasks(content, notes)
+    return LabelSource(source, images, notes=notes)
 
 
-def _images(tasks: Sequence[Mapping[str, Any]], notes: Counter[str]) -> Iterator[AnnotatedImage]:
+def _read_tasks(tasks: Sequence[_Object], notes: Counter[str]) -> Iterator[AnnotatedImage]:
     for task in tasks:
-        name = _image_of(task.get("data", task))
+        name = _find_image(task.get("data", task))
         if name is None:
             notes["tasks without an image: left out"] += 1
             continue
         own: Counter[str] = Counter()
-        results = _results(task, own) if "data" in task else _short_results(task)
-        sizes = (size_of(one.get("original_height"), one.get("original_width")) for one in results)
+        results = _find_results(task, own) if "data" in task else _find_short_results(task)
+        sizes = (parsing.size_of(one.get("original_height"), one.get("original_width")) for one in results)
         size = next(filter(None, sizes), None)
         if any(one.get("image_rotation") for one in results):
             own["images that were turned in the editor: unlabelled"] += 1
             results = []
-        yield AnnotatedImage(name, size, read_objects(results, read_shape, own), notes=own)
+        yield AnnotatedImage(name, size, read_objects(results, _read_shape, own), notes=own)
 
 
-def _image_of(data: Mapping[str, Any]) -> str | None:
-    """The file that a task is about: the first text in it that ends like an image, whatever it is called."""
-    named = [data["image"]] if isinstance(data.get("image"), str) else []
-    for value in named + [value for value in data.values() if isinstance(value, str)]:
-        place = _file_of(value)
+def _find_image(data: _Object) -> str | None:
+    """Return the file of a task: the field `image`, or the first text that ends like an image."""
+    for value in (data.get("image"), *data.values()):
+        place = _file_of(value) if isinstance(value, str) else ""
         if re.search(r"\.(jpe?g|png|webp|tiff?|bmp|gif|jp2|avif|p[bgp]m)$", place, re.IGNORECASE):
             return place
     return None
 
 
 def _file_of(url: str) -> str:
-    """The path in /data/upload/3/1a2b3c4d-name.jpg, /data/local-files/?d=a/name.jpg, s3://bucket/a/name.jpg"""
+    """Return the path of /data/upload/3/1a2b3c4d-name.jpg, /data/local-files/?d=a/name.jpg, s3://bucket/a/name.jpg."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -88,15 +94,15 @@ def _file_of(url: str) -> str:
     return place.lstrip("/")
 
 
-def _results(task: Mapping[str, Any], notes: Counter[str]) -> list[Mapping[str, Any]]:
-    """What the newest annotation of a task says, of those that were not skipped."""
+def _find_results(task: _Object, notes: Counter[str]) -> list[_Object]:
+    """Return the results of the newest annotation that was not skipped."""
     made = task.get("annotations") or task.get("completions") or []
     kept = [one for one in made if not one.get("was_cancelled")]
     if len(kept) < len(made):
         notes["annotations that were skipped in the tool: left out"] += len(made) - len(kept)
     if not kept:
         if task.get("predictions"):
-            notes["tasks that have predictions only, which nobody confirmed: unlabelled"] += 1
+            notes["tasks with unconfirmed predictions only: unlabelled"] += 1
         return []
     if len(kept) > 1:
         notes["tasks with several annotations: the newest is used"] += 1
@@ -106,8 +112,54 @@ def _results(task: Mapping[str, Any], notes: Counter[str]) -> list[Mapping[str, 
     return [one for one in newest.get("result", []) if isinstance(one.get("value"), dict)]
 
 
-def _short_results(task: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """JSON-MIN has the values of a task in lists that are called as the tags of the labelling setup are."""
+def _find_short_results(task: _Object) -> list[_Object]:
+    """JSON-MIN has the values of a task in lists, with the names of tags of the labelling interface."""
     values = [value for field in task.values() if isinstance(field, list) for value in field]
-    found = [value for value in values if isinstance(value, dict) and label_field(value)]
+    found = [value for value in values if isinstance(value, dict) and _label_field(value)]
     return [{"value": value, **{name: value.get(name) for name in _ABOUT}} for value in found]
+
+
+def _label_field(value: _Object) -> str | None:
+    """Return brushlabels, polygonlabels, labels, ..."""
+    return next(filter(_LABELS.fullmatch, value), None)
+
+
+def _read_shape(result: _Object, notes: Counter[str]) -> Shape | None:
+    value = result["value"]
+    field = _label_field(value)
+    if field is None and result.get("type") in _OTHER_ANSWERS:
+        return None
+    size = parsing.size_of(result.get("original_height"), result.get("original_width"))
+    if size is None:
+        raise ValueError("no size")
+    form = _read_form(value, *size, notes)
+    if form is None:
+        return None
+    if field is None or not value[field]:
+        return void(form, notes, NO_CLASS)
+    return Shape(parsing.name_of(value[field][0]), form)
+
+
+def _read_form(value: _Object, height: int, width: int, notes: Counter[str]) -> Form | None:
+    """All lengths are percent: of the width across, of the height down."""
+    scale = np.array([width, height]) / 100
+
+    def point_of(x: str, y: str) -> tuple[float, float]:
+        across, down = (parsing.ring_of((value[x], value[y])) * scale)[0].tolist()
+        return across, down
+
+    if value.get("format") == "rle" or "rle" in value:
+        return Brush(bytes(list(value["rle"])), height, width)  # `bytes` of a number are as many zeros
+    if "points" in value:
+        return parsing.polygons_of([parsing.ring_of(value["points"]) * scale], notes)
+    if "vertices" in value:
+        corners = parsing.ring_of([(one["x"], one["y"]) for one in value["vertices"]]) * scale
+        return parsing.polygons_of([corners], notes) if value.get("closed") else Strokes((corners,))
+    x, y = point_of("x", "y")
+    degrees = parsing.number_of(value.get("rotation") or 0)
+    if "radiusX" in value:
+        return parsing.ellipse_of(x, y, *point_of("radiusX", "radiusY"), degrees)
+    if "keypointlabels" in value:
+        return Strokes((parsing.ring_of((x, y)),))
+    across, down = point_of("width", "height")
+    return parsing.rotate(parsing.box_of(x, y, x + across, y + down), degrees, (x, y))

@@ -50,7 +50,7 @@ class Result:
     def __init__(self, folder: Path, told: Imported) -> None:
         self.folder, self.told = folder, told
         self.names = told.classes.names
-        self.notes = {text: note.count for text, note in told.notes.items()}
+        self.notes = dict(told.notes)
 
     def labels(self, key: str) -> np.ndarray:
         return np.asarray(Image.open(self.folder / "labels" / f"{key}.png"))

@@ -80,8 +80,7 @@ def test_ids_with_gaps_and_two_categories_of_one_name(one_image, imported, box) 
     made = imported("coco")
     assert made.names == ("background", "stem", "leaf")
     assert made.rows("a")[0] == "221.00"
-    assert made.notes["categories that are called 'leaf' again: the same class"] == 1
-    assert made.notes["objects without a known class: void"] == 1
+    assert made.notes == {"objects without a known class: void": 1}
 
 
 def test_what_covers_no_pixel_is_left_out_and_counted(one_image, imported, box) -> None:
@@ -228,6 +227,9 @@ def test_files_of_training_and_validation_share_their_classes(photo, text, impor
 
 def test_files_that_are_not_coco_are_refused_with_their_name(text, imported, coco_file) -> None:
     path = text("x.json", "{")
+    with pytest.raises(FileError, match=r"x.json: not JSON, or cut short"):
+        imported("coco")
+    text("x.json", {"images": []})
     with pytest.raises(UserError, match=r"export holds no COCO file"):
         imported("coco")
     text("x.json", {"images": [{"file_name": "a.jpg"}], "annotations": [], "categories": []})
@@ -240,19 +242,3 @@ def test_files_that_are_not_coco_are_refused_with_their_name(text, imported, coc
     text("x.json", coco_file(twice, []))
     with pytest.raises(FileError, match="two images of one id"):
         imported("coco", path)
-
-
-def test_a_mask_says_the_size_of_an_image_that_is_listed_without(photo, text, imported, coco_file) -> None:
-    photo("a.jpg", 8, 16, orientation=6)
-    mask = {"size": [8, 16], "counts": [0, 1, 127]}
-    objects = [{"image_id": 1, "category_id": 1, "segmentation": mask}]
-    path = text("x.json", coco_file([{"id": 1, "file_name": "a.jpg"}], objects))
-    labels = imported("coco").labels("a")
-    assert labels.shape == (16, 8)
-    assert np.argwhere(labels == 1).tolist() == [[0, 7]]  # a quarter to the right
-    mask["size"] = [4, 32]
-    text("x.json", coco_file([{"id": 1, "file_name": "a.jpg"}], objects))
-    made = imported("coco", path, to="other")
-    assert [problem.what for problem in made.told.problems] == [
-        "labels for 32x4 pixels, but the image has 8x16"
-    ]

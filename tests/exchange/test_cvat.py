@@ -132,7 +132,7 @@ def test_other_exports_of_cvat_are_named(text, imported) -> None:
         imported("cvat")
     bomb = '<!DOCTYPE a [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>'
     text("annotations.xml", xml().replace("<annotations>", f"{bomb}<annotations>"))
-    with pytest.raises(FileError, match="a document type of its own"):
+    with pytest.raises(FileError, match="its own document type"):
         imported("cvat")
     text("annotations.xml", xml()[:-20])
     with pytest.raises(FileError, match="not XML, or cut short"):

@@ -8,8 +8,7 @@ import pytest
 from PIL import Image
 
 from recoseg.errors import UserError
-from recoseg.exchange import FORMATS
-from recoseg.exchange.detection import detect_format, foreign_labels
+from recoseg.exchange import FORMATS, detect_format, find_foreign_labels
 
 COCO = {"images": [], "annotations": [], "categories": []}
 LABELME = {"shapes": [], "imagePath": "a.jpg"}
@@ -52,7 +51,7 @@ def test_masks_are_told_by_their_folders(name, mask, photo, tmp_path) -> None:
 def test_a_folder_of_two_or_of_none_is_asked_about(text, tmp_path) -> None:
     text("a.json", COCO)
     text("annotations.xml", XML)
-    with pytest.raises(UserError, match=r"may be coco or cvat: say which, as in recoseg import coco"):
+    with pytest.raises(UserError, match=r"may be coco or cvat: give FORMAT, as in recoseg import coco"):
         detect_format(tmp_path / "export")
     text("other/notes.txt", "leaf 1")
     with pytest.raises(
@@ -66,26 +65,26 @@ def test_exports_in_a_dataset_are_named_once_with_their_remedy(text, tmp_path) -
     text("labels/deep/instances.json", COCO)
     text("classes.json", {"names": ["a"]})
     text("train.txt", "a\n")
-    (problem,) = foreign_labels(root)
+    (problem,) = find_foreign_labels(root)
     assert problem.file.endswith("labels/deep/instances.json")
     assert problem.what == "this is COCO, not a label image"
     assert problem.remedy == f"recoseg import coco {root}/labels/deep/instances.json NEW_FOLDER"
     (root / "labels/deep/instances.json").unlink()
     for name in "abc":
         text(f"labels/{name}.json", LABELME)
-    (problem,) = foreign_labels(root)
-    assert problem.what == "this is LabelMe, not a label image (and 2 more beside it)"
+    (problem,) = find_foreign_labels(root)
+    assert problem.what == "this is LabelMe, not a label image (and 2 more next to it)"
     assert problem.remedy == f"recoseg import labelme {root} NEW_FOLDER"
 
 
 def test_what_lies_beside_label_images_is_left_alone(text, photo, tmp_path) -> None:
     text("instances.json", COCO)
     text("data.yaml", "names: [leaf]")
-    assert len(foreign_labels(tmp_path / "export")) == 2
+    assert len(find_foreign_labels(tmp_path / "export")) == 2
     photo("labels/a.png", 1, 1)
-    assert foreign_labels(tmp_path / "export") == []
+    assert find_foreign_labels(tmp_path / "export") == []
     text("labels/instances.json", COCO)
-    assert len(foreign_labels(tmp_path / "export")) == 1
+    assert len(find_foreign_labels(tmp_path / "export")) == 1
 
 
 def test_each_file_is_read_once_to_tell_its_format(text, tmp_path, monkeypatch) -> None:

@@ -95,7 +95,7 @@ def test_coco_has_an_object_for_each_connected_region(tmp_path) -> None:
     assert [one["name"] for one in content["categories"]] == ["background", "leaf", "stem", "void"]
     found = [(one["category_id"], one["area"], one["bbox"]) for one in content["annotations"]]
     assert found == [(2, 3, [0, 0, 2, 2]), (2, 1, [3, 0, 1, 1]), (256, 1, [3, 1, 1, 1])]
-    assert content["annotations"][1]["segmentation"] == [[3, 0, 4, 0, 4, 1, 3, 1]]
+    assert content["annotations"][1]["segmentation"] == [[4, 0, 4, 1, 3, 1, 3, 0]]
 
 
 @given(LABELS)
@@ -117,7 +117,7 @@ def test_the_setup_of_label_studio_lists_the_classes(tmp_path) -> None:
 def test_masks_of_predict_need_the_folder_of_their_images(tmp_path) -> None:
     root = dataset(tmp_path / "masks", {"deep/a": np.array([[0, 1]], dtype=np.uint8)})
     (root / "images").rename(tmp_path / "photos")
-    with pytest.raises(UserError, match=r"no folder .*images; give that of the images with --images"):
+    with pytest.raises(UserError, match=r"no folder .*images; give the folder of the images with --images"):
         LabelFolder.open(root, None)
     assert LabelFolder.open(root, tmp_path / "photos").files[0][0] == "deep/a.jpg"
     (tmp_path / "photos/deep/a.jpg").unlink()

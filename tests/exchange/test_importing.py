@@ -16,9 +16,8 @@ from recoseg.data.folder import Folder
 from recoseg.data.image_files import read_rgb
 from recoseg.errors import UserError
 from recoseg.exchange.drawing import EXIF_RULE, Drawing
-from recoseg.exchange.intake import unpack
-from recoseg.exchange.label_writer import LabelWriter
-from recoseg.exchange.photo_finder import PhotoFinder
+from recoseg.exchange.importing import ImageWriter
+from recoseg.exchange.parsing import PhotoFinder, unpack
 
 
 @pytest.fixture
@@ -101,7 +100,7 @@ def test_images_that_are_missing_are_counted(coco, imported) -> None:
     coco({"a.png": (1, 2), "b.png": (1, 2), "c.png": (1, 2)}, on_disk=["b.png"])
     made = imported("coco")
     assert made.notes == {"images that are not on disk: left out": 2}
-    assert made.told.notes["images that are not on disk: left out"].example == "a.png"
+    assert made.told.examples["images that are not on disk: left out"] == "a.png"
 
 
 def test_without_any_image_the_error_says_where_they_were_looked_for(coco, imported, tmp_path) -> None:
@@ -119,7 +118,7 @@ def test_of_several_images_of_one_name_the_folders_decide(coco, photo, imported)
         photo(f"images/{name}", 1, 2)
     made = imported("coco")
     assert made.keys() == ["a/x"]
-    assert made.notes == {"images whose name several files have: left out": 1}
+    assert made.notes == {"images with several files of their name: left out": 1}
 
 
 def test_one_name_in_many_folders_takes_no_longer_than_many_names(tmp_path) -> None:
@@ -147,20 +146,6 @@ def test_an_image_that_is_listed_many_times_has_all_its_objects(
     ]
     text("x.json", coco_file(listed, objects))
     assert imported("coco").rows("a") == ["1212"]
-
-
-def test_masks_that_no_memory_holds_at_once_are_drawn_one_after_the_other(
-    photo, text, coco_file, box, imported, monkeypatch
-) -> None:
-    photo("a.png", 2, 4)
-    objects = [
-        {"image_id": 1, "category_id": 1 + number % 2, "segmentation": [box(0, 0, 4 - number, 2)]}
-        for number in range(4)
-    ]
-    text("x.json", coco_file([{"id": 1, "file_name": "a.png"}], objects))
-    rows = imported("coco").rows("a")
-    monkeypatch.setattr("recoseg.exchange.drawing._MOST_KEPT", 9)
-    assert imported("coco", to="again").rows("a") == rows == ["2121", "2121"]
 
 
 def test_memory_that_runs_out_for_one_image_is_a_problem_of_that_image(coco, imported, monkeypatch) -> None:
@@ -218,8 +203,8 @@ def test_only_the_wanted_classes_in_their_order(photo, text, coco_file, box, imp
     made = imported("coco", classes=["soil", "leaf"])
     assert made.names == ("background", "soil", "leaf")
     assert made.rows("a") == ["0201"]
-    assert made.notes == {"objects of classes that were not asked for: left out": 1}
-    with pytest.raises(UserError, match="no class 'laef' there; did you mean 'leaf'"):
+    assert made.notes == {"objects of classes that were not chosen: left out": 1}
+    with pytest.raises(UserError, match="unknown class 'laef'; did you mean 'leaf'"):
         imported("coco", to="other", classes=["laef"])
 
 
@@ -278,15 +263,15 @@ def test_after_a_stop_the_rest_is_drawn_and_until_then_nobody_trains_on_it(
     coco, imported, monkeypatch, tmp_path
 ) -> None:
     coco({f"{name}.png": (2, 3) for name in "abc"})
-    whole, folder = LabelWriter.__call__, tmp_path / "own"
+    whole, folder = ImageWriter.__call__, tmp_path / "own"
 
     def stopped_at_b(writer, item):
-        if item[0] == "b":
+        if item.key == "b":
             raise KeyboardInterrupt
         return whole(writer, item)
 
     with monkeypatch.context() as patch:
-        patch.setattr(LabelWriter, "__call__", stopped_at_b)
+        patch.setattr(ImageWriter, "__call__", stopped_at_b)
         patch.setattr("recoseg.data.worker_processes.NUM_TIMED", 0)  # none is done before the others
         with pytest.raises(KeyboardInterrupt):
             imported("coco")

@@ -105,7 +105,7 @@ def test_the_newest_annotation_counts_and_predictions_do_not(photo, text, import
         "tasks without an image: left out": 1,
         "tasks with several annotations: the newest is used": 1,
         "annotations that were skipped in the tool: left out": 1,
-        "tasks that have predictions only, which nobody confirmed: unlabelled": 1,
+        "tasks with unconfirmed predictions only: unlabelled": 1,
         "images that were turned in the editor: unlabelled": 1,
     }
 

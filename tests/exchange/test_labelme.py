@@ -112,7 +112,7 @@ def test_wrong_files_are_named(photo, text, imported) -> None:
     made = imported("labelme")
     assert made.rows("a") == ["11", "1."]
     assert made.notes == {
-        "JSON files without shapes: not read": 1,
+        "JSON files of other kinds: not read": 1,
         "objects that cannot be read: void": 3,
         "objects of the type 'cube', which cannot be drawn: void": 1,
     }

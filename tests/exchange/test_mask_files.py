@@ -115,7 +115,7 @@ def test_the_longest_name_of_an_image_is_meant(photo, save, imported) -> None:
     save("masks/z_leaf.png", [[255]])
     made = imported("masks")
     assert made.keys() == ["x_y"]
-    assert made.notes == {"masks that are called like no image: left out": 1}
+    assert made.notes == {"masks without an image of their name: left out": 1}
 
 
 def test_masks_of_another_size_are_a_problem(photo, save, imported) -> None:

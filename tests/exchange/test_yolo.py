@@ -6,7 +6,7 @@ import pytest
 
 from recoseg.data.problem import FileError
 from recoseg.errors import UserError
-from recoseg.exchange.detection import detect_format
+from recoseg.exchange import detect_format
 
 SQUARE = "0 0 0 0.5 0 0.5 0.5 0 0.5\n"
 
@@ -42,7 +42,6 @@ def test_boxes_are_no_masks_and_wrong_lines_are_counted(photo, text, imported) -
     assert made.names == ("background", "leaf")
     assert made.rows("a") == ["1.", ".."]
     assert made.notes == {
-        "classes that are called 'leaf' again: the same class": 1,
         "objects with a bounding box but no mask: void": 2,
         "objects without a known class: void": 1,
         "objects that cannot be read: void": 2,
