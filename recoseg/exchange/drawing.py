@@ -219,7 +219,7 @@ class Drawing:
     def _draw(self, image: AnnotatedImage, size: tuple[int, int], notes: Counter[str]) -> Labels:
         """Draw shapes with a depth per pixel: a pixel belongs to the object with the lowest depth there."""
         height, width = size
-        labels = np.full(size, IGNORE, dtype=np.uint8)
+        labels = np.full(size, self._rest, dtype=np.uint8)
         depths = np.full(size, _OPEN, dtype=np.int32)
         # Next to points, lines, and an object that may be anywhere, the other pixels are unknown.
         rest_is_known = not image.has_strokes
@@ -252,8 +252,8 @@ class Drawing:
             area -= height * width if isinstance(form, Strokes) else 0
             depth = _CROWD if is_crowd else {"smaller": area, "later": -position, "void": 0}[self.overlap]
             self._paint(labels, depths, patch, IGNORE if is_crowd else number, depth)
-        if rest_is_known:
-            labels[depths == _OPEN] = self._rest
+        if not rest_is_known:
+            labels[depths == _OPEN] = IGNORE
         return labels
 
     def _paint(self, labels: Labels, depths: np.ndarray, patch: Patch, number: int, depth: int) -> None:

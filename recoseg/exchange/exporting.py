@@ -139,10 +139,9 @@ def _run_lengths(patch: Patch, height: int, width: int) -> dict[str, Any]:
 
 
 def outlines(region: Mask) -> list[Corners]:
-    """Return rings along the edges of the pixels of a region: the outer ring, then holes.
+    """Return rings along the edges of pixels of a region: the outer ring, then holes.
 
-    The path keeps the region on its right. Where two pixels touch at a corner, it turns right and stays at its
-    pixel.
+    The path keeps the region on its right. Where two pixels touch at a corner, it turns right.
     """
     padded = np.pad(region, 1)
     inside, width = padded[1:-1, 1:-1], region.shape[1] + 1
