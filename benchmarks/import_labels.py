@@ -20,9 +20,9 @@ from unittest.mock import patch
 import numpy as np
 from PIL import Image
 
-from recoseg.exchange import FORMATS, importing
-from recoseg.exchange.drawing import Drawing
-from recoseg.exchange.importing import ImportRules, import_labels
+from recoseg.label_formats import FORMATS, importing
+from recoseg.label_formats.importing import ImportRules, import_labels
+from recoseg.label_formats.rasterize import Drawing
 
 
 def main() -> None:

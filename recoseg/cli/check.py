@@ -68,7 +68,7 @@ def checked(name: str, root: str, num_workers: int, progress: Callable[[int, int
     """A folder dataset is checked as it lies there; others once their adapter has found their files."""
     from recoseg.cli.arguments import open_dataset
     from recoseg.data.dataset_check import check_dataset, check_folder
-    from recoseg.exchange import find_foreign_labels
+    from recoseg.label_formats import find_foreign_labels
 
     if name == "folder":
         foreign = find_foreign_labels(Path(root))

@@ -36,8 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from recoseg.cli.terminal import new_console, progress_of
-    from recoseg.exchange.exporting import LabelFolder, coco_text, label_studio_setup, label_studio_text
     from recoseg.files import write_whole
+    from recoseg.label_formats.exporting import LabelFolder, coco_text, label_studio_setup, label_studio_text
 
     is_coco = arguments.format == "coco"
     if arguments.polygons and not is_coco:

@@ -14,8 +14,8 @@ from typing import Any
 from recoseg.data.folder.listing import walk_folder
 from recoseg.data.problem import FileError, Problem
 from recoseg.errors import UserError
-from recoseg.exchange import coco, cvat, label_studio, labelme, masks, parsing, voc, yolo
-from recoseg.exchange.annotation import LabelSource
+from recoseg.label_formats import coco, cvat, label_studio, labelme, masks, parsing, voc, yolo
+from recoseg.label_formats.annotation import LabelSource
 from recoseg.text import listed
 
 

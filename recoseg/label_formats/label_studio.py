@@ -11,8 +11,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import numpy as np
 
-from recoseg.exchange import parsing
-from recoseg.exchange.annotation import (
+from recoseg.label_formats import parsing
+from recoseg.label_formats.annotation import (
     NO_CLASS,
     AnnotatedImage,
     Brush,

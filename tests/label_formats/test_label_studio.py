@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from recoseg.errors import UserError
-from recoseg.exchange.run_lengths import pack_brush
+from recoseg.label_formats.run_lengths import pack_brush
 
 SIZE = {"original_width": 10, "original_height": 5, "image_rotation": 0}
 

@@ -15,9 +15,9 @@ from PIL import Image, ImageOps
 from recoseg.data.folder import Folder
 from recoseg.data.image_files import read_rgb
 from recoseg.errors import UserError
-from recoseg.exchange.drawing import EXIF_RULE, Drawing
-from recoseg.exchange.importing import ImageWriter
-from recoseg.exchange.parsing import PhotoFinder, unpack
+from recoseg.label_formats.importing import ImageWriter
+from recoseg.label_formats.parsing import PhotoFinder, unpack
+from recoseg.label_formats.rasterize import EXIF_RULE, Drawing
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from recoseg.colours import Colour
 from recoseg.data.file_dataset import by_stem
 from recoseg.data.pascal_voc import PascalVOC
 from recoseg.errors import UserError
-from recoseg.exchange import parsing
-from recoseg.exchange.annotation import VOID, AnnotatedImage, LabelFile, LabelSource
+from recoseg.label_formats import parsing
+from recoseg.label_formats.annotation import VOID, AnnotatedImage, LabelFile, LabelSource
 from recoseg.types import IGNORE
 
 _BORDER = (224, 224, 192)

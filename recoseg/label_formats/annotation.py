@@ -1,7 +1,7 @@
 """Nouns: the labels that a tool has for an image, and the classes of all images.
 
-A reader of a format makes these, and `drawing` makes label images of them. Shapes stay packed until they are
-drawn: they are small, and travel to worker processes.
+A reader of a format makes these nouns, and `rasterize` draws label images of them. Shapes stay packed until
+then: they are small, and travel to worker processes.
 """
 
 from __future__ import annotations

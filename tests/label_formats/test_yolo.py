@@ -6,7 +6,7 @@ import pytest
 
 from recoseg.data.problem import FileError
 from recoseg.errors import UserError
-from recoseg.exchange import detect_format
+from recoseg.label_formats import detect_format
 
 SQUARE = "0 0 0 0.5 0 0.5 0.5 0 0.5\n"
 

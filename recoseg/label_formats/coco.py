@@ -11,8 +11,8 @@ import numpy as np
 
 from recoseg.colours import Colour
 from recoseg.errors import UserError
-from recoseg.exchange import parsing
-from recoseg.exchange.annotation import (
+from recoseg.label_formats import parsing
+from recoseg.label_formats.annotation import (
     BACKGROUND,
     NO_CLASS,
     ONLY_BOX,
@@ -28,7 +28,7 @@ from recoseg.exchange.annotation import (
     read_objects,
     void,
 )
-from recoseg.exchange.run_lengths import counts_from
+from recoseg.label_formats.run_lengths import counts_from
 
 REST_MARK = "recoseg_rest"
 """In the file's `info`: the class of pixels without an object, where recoseg wrote it."""

@@ -21,7 +21,8 @@ from recoseg.data.list_files import list_text
 from recoseg.data.problem import FileError, Problem
 from recoseg.data.worker_processes import Progress, in_processes_if_slow
 from recoseg.errors import UserError
-from recoseg.exchange.annotation import (
+from recoseg.files import real, remove_unfinished, whole_file, write_whole
+from recoseg.label_formats.annotation import (
     BACKGROUND,
     VOIDED,
     AnnotatedImage,
@@ -29,9 +30,8 @@ from recoseg.exchange.annotation import (
     merge,
     number_classes,
 )
-from recoseg.exchange.drawing import OVERLAPS, Drawing
-from recoseg.exchange.parsing import PhotoFinder
-from recoseg.files import real, remove_unfinished, whole_file, write_whole
+from recoseg.label_formats.parsing import PhotoFinder
+from recoseg.label_formats.rasterize import OVERLAPS, Drawing
 from recoseg.predict.image_list import names_of
 from recoseg.records import Count, read_records, write_or_compare
 from recoseg.text import lookup, shortened

@@ -24,7 +24,7 @@ from recoseg.data.image_files import read_label_pixels, stored_size
 from recoseg.data.label_codes import ByColour, ByValue, Labels
 from recoseg.data.problem import FileError
 from recoseg.errors import is_shortage
-from recoseg.exchange.annotation import (
+from recoseg.label_formats.annotation import (
     BACKGROUND,
     UNREADABLE,
     VOID,
@@ -39,7 +39,7 @@ from recoseg.exchange.annotation import (
     RunLengths,
     Strokes,
 )
-from recoseg.exchange.run_lengths import Mask, mask_of, unpack_brush, unpack_counts
+from recoseg.label_formats.run_lengths import Mask, mask_of, unpack_brush, unpack_counts
 from recoseg.types import IGNORE
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from recoseg.data.problem import FileError
 from recoseg.errors import UserError
-from recoseg.exchange import parsing
-from recoseg.exchange.parsing import read_json, read_lines, read_text, read_xml, read_yaml, unpack
+from recoseg.label_formats import parsing
+from recoseg.label_formats.parsing import read_json, read_lines, read_text, read_xml, read_yaml, unpack
 
 BOMB = "a0: &a0 [x]\n" + "".join(
     f"a{number}: &a{number} [{', '.join([f'*a{number - 1}'] * 9)}]\n" for number in range(1, 30)

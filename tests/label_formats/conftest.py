@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from recoseg.exchange import FORMATS
-from recoseg.exchange.importing import Imported, ImportRules, import_labels
+from recoseg.label_formats import FORMATS
+from recoseg.label_formats.importing import Imported, ImportRules, import_labels
 
 
 @pytest.fixture
@@ -42,6 +42,22 @@ def text(tmp_path) -> Callable[[str, Any], Path]:
         return path
 
     return save
+
+
+@pytest.fixture
+def save(tmp_path) -> Callable[..., Path]:
+    """Writes a label image below `export/`."""
+
+    def write(name: str, pixels, palette=None) -> Path:
+        path = tmp_path / "export" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        image = Image.fromarray(np.asarray(pixels, dtype=np.uint8))
+        if palette:
+            image.putpalette([value for colour in palette for value in colour])
+        image.save(path)
+        return path
+
+    return write
 
 
 class Result:

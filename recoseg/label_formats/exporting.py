@@ -22,11 +22,11 @@ from recoseg.data.folder.listing import walk_folder
 from recoseg.data.label_codes import LabelCode, Labels
 from recoseg.data.worker_processes import Progress
 from recoseg.errors import UserError
-from recoseg.exchange.annotation import BACKGROUND, VOID
-from recoseg.exchange.coco import REST_MARK
-from recoseg.exchange.drawing import Patch
-from recoseg.exchange.parsing import PhotoFinder
-from recoseg.exchange.run_lengths import Mask, counts_of, pack_brush, pack_counts
+from recoseg.label_formats.annotation import BACKGROUND, VOID
+from recoseg.label_formats.coco import REST_MARK
+from recoseg.label_formats.parsing import PhotoFinder
+from recoseg.label_formats.rasterize import Patch
+from recoseg.label_formats.run_lengths import Mask, counts_of, pack_brush, pack_counts
 from recoseg.types import IGNORE, ClassInfo
 
 Corners = NDArray[np.int64]  # (N, 2): x, y

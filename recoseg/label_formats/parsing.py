@@ -30,8 +30,8 @@ from recoseg.colours import Colour
 from recoseg.data.folder.listing import walk_folder
 from recoseg.data.problem import FileError
 from recoseg.errors import UserError
-from recoseg.exchange.annotation import WRONG, Polygons, Ring
 from recoseg.files import regular, remove_unfinished, whole_file
+from recoseg.label_formats.annotation import WRONG, Polygons, Ring
 from recoseg.text import is_text, shortened
 
 # Files

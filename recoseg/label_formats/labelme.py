@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from recoseg.exchange import parsing
-from recoseg.exchange.annotation import (
+from recoseg.label_formats import parsing
+from recoseg.label_formats.annotation import (
     AnnotatedImage,
     Bitmap,
     Form,

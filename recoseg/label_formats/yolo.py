@@ -11,8 +11,8 @@ from typing import Any
 from recoseg.data.folder.listing import walk_folder
 from recoseg.data.problem import FileError
 from recoseg.errors import UserError
-from recoseg.exchange import parsing
-from recoseg.exchange.annotation import (
+from recoseg.label_formats import parsing
+from recoseg.label_formats.annotation import (
     NO_CLASS,
     ONLY_BOX,
     AnnotatedImage,

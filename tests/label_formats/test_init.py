@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from recoseg.errors import UserError
-from recoseg.exchange import FORMATS, detect_format, find_foreign_labels
+from recoseg.label_formats import FORMATS, detect_format, find_foreign_labels
 
 COCO = {"images": [], "annotations": [], "categories": []}
 LABELME = {"shapes": [], "imagePath": "a.jpg"}

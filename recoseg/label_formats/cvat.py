@@ -9,8 +9,8 @@ from xml.etree.ElementTree import Element
 from recoseg.colours import Colour
 from recoseg.data.problem import FileError
 from recoseg.errors import UserError
-from recoseg.exchange import parsing
-from recoseg.exchange.annotation import (
+from recoseg.label_formats import parsing
+from recoseg.label_formats.annotation import (
     AnnotatedImage,
     Form,
     LabelSource,
@@ -22,7 +22,7 @@ from recoseg.exchange.annotation import (
     UnknownTypeError,
     read_objects,
 )
-from recoseg.exchange.run_lengths import counts_from
+from recoseg.label_formats.run_lengths import counts_from
 
 
 def recognises(source: Path) -> bool:

@@ -9,7 +9,7 @@ from PIL import Image
 from recoseg.data.folder import Folder
 from recoseg.data.problem import FileError
 from recoseg.errors import UserError
-from recoseg.exchange.run_lengths import counts_of, pack_counts
+from recoseg.label_formats.run_lengths import counts_of, pack_counts
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import ndimage
 
-from recoseg.exchange.annotation import Polygons, Ring, Strokes
-from recoseg.exchange.drawing import Patch, fill, rasterize
-from recoseg.exchange.exporting import join_holes, outlines
-from recoseg.exchange.parsing import box_of, ellipse_of, rotate
+from recoseg.label_formats.annotation import Polygons, Ring, Strokes
+from recoseg.label_formats.exporting import join_holes, outlines
+from recoseg.label_formats.parsing import box_of, ellipse_of, rotate
+from recoseg.label_formats.rasterize import Patch, fill, rasterize
 
 COORDINATES = st.floats(-3, 12, allow_nan=False, width=32).map(lambda value: round(value, 2))
 RINGS = st.lists(st.tuples(COORDINATES, COORDINATES), min_size=3, max_size=8)

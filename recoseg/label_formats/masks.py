@@ -12,7 +12,7 @@ from pathlib import Path
 
 from recoseg.data.folder.listing import walk_folder
 from recoseg.errors import UserError
-from recoseg.exchange.annotation import AnnotatedImage, LabelSource, Shape
+from recoseg.label_formats.annotation import AnnotatedImage, LabelSource, Shape
 
 _FOREGROUND = "foreground"
 _BETWEEN = "_-. "

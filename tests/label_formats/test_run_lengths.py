@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from pycocotools import mask as coco
 
-from recoseg.exchange.run_lengths import (
+from recoseg.label_formats.run_lengths import (
     counts_from,
     counts_of,
     mask_of,

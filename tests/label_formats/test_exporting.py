@@ -16,9 +16,9 @@ from PIL import Image
 from pycocotools import mask as coco
 
 from recoseg.errors import UserError
-from recoseg.exchange import FORMATS
-from recoseg.exchange.exporting import LabelFolder, coco_text, label_studio_setup, label_studio_text
-from recoseg.exchange.importing import ImportRules, import_labels
+from recoseg.label_formats import FORMATS
+from recoseg.label_formats.exporting import LabelFolder, coco_text, label_studio_setup, label_studio_text
+from recoseg.label_formats.importing import ImportRules, import_labels
 
 NAMES = ("background", "leaf", "stem")
 LABELS = arrays.arrays(
