@@ -11,23 +11,7 @@ import numpy as np
 
 from recoseg.colours import Colour
 from recoseg.errors import UserError
-from recoseg.label_formats import parsing
-from recoseg.label_formats.annotation import (
-    BACKGROUND,
-    NO_CLASS,
-    ONLY_BOX,
-    VOID,
-    AnnotatedImage,
-    Form,
-    LabelFile,
-    LabelSource,
-    Polygons,
-    RunLengths,
-    Shape,
-    Strokes,
-    read_objects,
-    void,
-)
+from recoseg.label_formats import annotation, parsing
 from recoseg.label_formats.run_lengths import counts_from
 
 REST_MARK = "recoseg_rest"
@@ -44,11 +28,11 @@ def matches(content: Any) -> bool:
     return isinstance(content, dict) and {"images", "annotations", "categories"} <= content.keys()
 
 
-def read(source: Path) -> LabelSource:
+def read(source: Path) -> annotation.LabelSource:
     """Read one file, or all COCO files of a folder."""
     what = "COCO file: a JSON with images, annotations and categories"
     classes: dict[str, Colour | None] = {}
-    images: list[AnnotatedImage] = []
+    images: list[annotation.AnnotatedImage] = []
     notes: Counter[str] = Counter()
     rests, masks = [], []
     for path, content in parsing.json_files(source, matches, notes, what=what):
@@ -61,8 +45,8 @@ def read(source: Path) -> LabelSource:
                 masks.append(path.with_suffix(""))
     if masks and len(masks) < len(rests):
         raise UserError(f"{source} holds both panoptic and instance files: give one of them")
-    rest = VOID if masks or set(rests) == {VOID} else BACKGROUND
-    return LabelSource(source, images, classes, rest=rest, masks=masks, notes=notes)
+    rest = annotation.VOID if masks or set(rests) == {annotation.VOID} else annotation.BACKGROUND
+    return annotation.LabelSource(source, images, classes, rest=rest, masks=masks, notes=notes)
 
 
 def _read_categories(categories: Iterable[_Object], classes: dict[str, Colour | None]) -> dict[int, str]:
@@ -82,9 +66,9 @@ def _by_image(content: _Object, notes: Counter[str]) -> Iterator[tuple[_Object, 
     }
     if len(found) < len(content["images"]):
         raise ValueError("two images of one id")
-    for annotation in content["annotations"]:
-        if annotation["image_id"] in found:
-            found[annotation["image_id"]][1].append(annotation)
+    for entry in content["annotations"]:
+        if entry["image_id"] in found:
+            found[entry["image_id"]][1].append(entry)
         else:
             notes["annotations of images that the file does not list: left out"] += 1
     yield from found.values()
@@ -92,74 +76,76 @@ def _by_image(content: _Object, notes: Counter[str]) -> Iterator[tuple[_Object, 
 
 def _read_image(
     path: Path, image: _Object, objects: list[_Object], names: Mapping[int, str]
-) -> AnnotatedImage:
+) -> annotation.AnnotatedImage:
     notes: Counter[str] = Counter()
     size = parsing.size_of(image.get("height"), image.get("width"))
-    shapes: tuple[Shape, ...] = ()
+    shapes: tuple[annotation.Shape, ...] = ()
     labels = None
     if objects and "segments_info" in objects[0]:
         labels = _read_segments(path, objects[0], names, notes)
     else:
-        shapes = read_objects(
+        shapes = annotation.read_objects(
             objects, lambda one, own: _read_shape(one, size, names, own), notes, box=_read_box
         )
     # Of instances_val2017.json, or of valid/_annotations.coco.json.
     subset = parsing.subset_in(path.stem) or parsing.subset_in(path.parent.name)
-    return AnnotatedImage(
+    return annotation.AnnotatedImage(
         parsing.file_of(image["file_name"]), size, shapes, labels, subset=subset, notes=notes
     )
 
 
 def _read_segments(
-    path: Path, annotation: _Object, names: Mapping[int, str], notes: Counter[str]
-) -> LabelFile:
+    path: Path, entry: _Object, names: Mapping[int, str], notes: Counter[str]
+) -> annotation.LabelFile:
     """Segments are in a PNG, with their ids as colours; 0 is void. A crowd has its class here."""
-    classes: dict[Colour, str] = {(0, 0, 0): VOID}
-    for segment in annotation["segments_info"]:
+    classes: dict[Colour, str] = {(0, 0, 0): annotation.VOID}
+    for segment in entry["segments_info"]:
         name = names.get(segment["category_id"])
         if name is None:
-            notes[NO_CLASS] += 1
+            notes[annotation.NO_CLASS] += 1
         number = parsing.whole_number(segment["id"])
-        classes[number & 255, number >> 8 & 255, number >> 16 & 255] = VOID if name is None else name
-    return LabelFile(path.with_suffix("") / parsing.file_of(annotation["file_name"]), by_colour=classes)
+        classes[number & 255, number >> 8 & 255, number >> 16 & 255] = (
+            annotation.VOID if name is None else name
+        )
+    return annotation.LabelFile(path.with_suffix("") / parsing.file_of(entry["file_name"]), by_colour=classes)
 
 
 def _read_shape(
-    annotation: _Object, size: tuple[int, int] | None, names: Mapping[int, str], notes: Counter[str]
-) -> Shape | None:
-    segmentation = annotation.get("segmentation")
-    form: Form | None = _read_keypoints(annotation.get("keypoints") or ())
+    entry: _Object, size: tuple[int, int] | None, names: Mapping[int, str], notes: Counter[str]
+) -> annotation.Shape | None:
+    segmentation = entry.get("segmentation")
+    form: annotation.Form | None = _read_keypoints(entry.get("keypoints") or ())
     if segmentation:
         is_mask = isinstance(segmentation, dict)
         form = _read_mask(segmentation, size) if is_mask else parsing.polygons_of(segmentation, notes)
         if form is None:
             return None
-    elif form is None and "category_id" not in annotation:
+    elif form is None and "category_id" not in entry:
         notes["annotations without a category, such as captions: left out"] += 1
         return None
     elif form is None:
-        return void(_read_box(annotation), notes, ONLY_BOX)
-    name = names.get(annotation.get("category_id", ""))
+        return annotation.void(_read_box(entry), notes, annotation.ONLY_BOX)
+    name = names.get(entry.get("category_id", ""))
     if name is None:
-        return void(form, notes, NO_CLASS)
-    return Shape(name, form, crowd=bool(annotation.get("iscrowd")))
+        return annotation.void(form, notes, annotation.NO_CLASS)
+    return annotation.Shape(name, form, crowd=bool(entry.get("iscrowd")))
 
 
-def _read_mask(segmentation: _Object, size: tuple[int, int] | None) -> RunLengths:
+def _read_mask(segmentation: _Object, size: tuple[int, int] | None) -> annotation.RunLengths:
     height, width = map(parsing.whole_number, segmentation["size"])
     if size is not None and size != (height, width):
         raise ValueError("a mask of another size than its image")
     counts = segmentation["counts"]
     packed = counts if isinstance(counts, str) else counts_from(counts)
-    return RunLengths(packed, height, width, by_column=True)
+    return annotation.RunLengths(packed, height, width, by_column=True)
 
 
-def _read_keypoints(points: Any) -> Strokes | None:
+def _read_keypoints(points: Any) -> annotation.Strokes | None:
     found = np.asarray(points, dtype=np.float64).reshape(-1, 3)
     visible = found[found[:, 2] == _VISIBLE, :2]
-    return Strokes(tuple(map(parsing.ring_of, visible))) if len(visible) else None
+    return annotation.Strokes(tuple(map(parsing.ring_of, visible))) if len(visible) else None
 
 
-def _read_box(annotation: _Object) -> Polygons:
-    left, top, width, height = map(parsing.number_of, annotation["bbox"])
+def _read_box(entry: _Object) -> annotation.Polygons:
+    left, top, width, height = map(parsing.number_of, entry["bbox"])
     return parsing.box_of(left, top, left + width, top + height)

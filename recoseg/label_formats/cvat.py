@@ -9,19 +9,7 @@ from xml.etree.ElementTree import Element
 from recoseg.colours import Colour
 from recoseg.data.problem import FileError
 from recoseg.errors import UserError
-from recoseg.label_formats import parsing
-from recoseg.label_formats.annotation import (
-    AnnotatedImage,
-    Form,
-    LabelSource,
-    Polygons,
-    Ring,
-    RunLengths,
-    Shape,
-    Strokes,
-    UnknownTypeError,
-    read_objects,
-)
+from recoseg.label_formats import annotation, parsing
 from recoseg.label_formats.run_lengths import counts_from
 
 
@@ -35,13 +23,13 @@ def _is_cvat(path: Path) -> bool:
     return b"<annotations>" in start and (b"<meta>" in start or b"<version>" in start)
 
 
-def read(source: Path) -> LabelSource:
+def read(source: Path) -> annotation.LabelSource:
     """Read one XML, or those of all tasks in a folder."""
     files = list(filter(_is_cvat, parsing.files_with(".xml", source)))
     if not files:
         raise UserError(f"{source} holds no annotations.xml of CVAT")
     classes: dict[str, Colour | None] = {}
-    images: list[AnnotatedImage] = []
+    images: list[annotation.AnnotatedImage] = []
     for path in files:
         content = parsing.read_xml(path)
         if content.find("track") is not None and content.find("image") is None:
@@ -52,34 +40,40 @@ def read(source: Path) -> LabelSource:
                     name = parsing.name_of(label.findtext("name") or "")
                     classes[name] = classes.get(name) or parsing.colour_of(label.findtext("color"))
             images += map(_read_image, content.iterfind("image"))
-    return LabelSource(source, images, classes)
+    return annotation.LabelSource(source, images, classes)
 
 
-def _read_image(image: Element) -> AnnotatedImage:
+def _read_image(image: Element) -> annotation.AnnotatedImage:
     notes: Counter[str] = Counter()
     objects = [element for element in image if element.tag not in ("tag", "attribute")]
-    shapes = read_objects(objects, _read_shape, notes, box=_read_mask_box)
+    shapes = annotation.read_objects(objects, _read_shape, notes, box=_read_mask_box)
     size = parsing.size_of(image.get("height"), image.get("width"))
     subset = parsing.subset_in(image.get("subset") or "")
-    return AnnotatedImage(parsing.file_of(image.attrib["name"]), size, shapes, subset=subset, notes=notes)
+    return annotation.AnnotatedImage(
+        parsing.file_of(image.attrib["name"]), size, shapes, subset=subset, notes=notes
+    )
 
 
-def _read_shape(element: Element, notes: Counter[str]) -> Shape | None:
+def _read_shape(element: Element, notes: Counter[str]) -> annotation.Shape | None:
     """Objects in front have a higher z_order."""
     form = _read_form(element, notes)
     layer = parsing.whole_number(element.get("z_order") or 0)
-    return None if form is None else Shape(parsing.name_of(element.attrib["label"]), form, layer=layer)
+    return (
+        None
+        if form is None
+        else annotation.Shape(parsing.name_of(element.attrib["label"]), form, layer=layer)
+    )
 
 
-def _read_form(element: Element, notes: Counter[str]) -> Form | None:
+def _read_form(element: Element, notes: Counter[str]) -> annotation.Form | None:
     """Boxes and ellipses are turned around their centre."""
     match element.tag:
         case "polygon":
             return parsing.polygons_of([_read_points(element)], notes)
         case "polyline":
-            return Strokes((_read_points(element),))
+            return annotation.Strokes((_read_points(element),))
         case "points":
-            return Strokes(tuple(point[None] for point in _read_points(element)))
+            return annotation.Strokes(tuple(point[None] for point in _read_points(element)))
         case "box":
             left, top, right, bottom = _read_numbers(element, "xtl", "ytl", "xbr", "ybr")
             centre = (left + right) / 2, (top + bottom) / 2
@@ -90,16 +84,16 @@ def _read_form(element: Element, notes: Counter[str]) -> Form | None:
         case "mask":  # row by row in the rectangle around it
             counts = counts_from([int(count) for count in element.attrib["rle"].split(",")])
             left, top, width, height = map(int, _read_numbers(element, "left", "top", "width", "height"))
-            return RunLengths(counts, height, width, by_column=False, top=top, left=left)
-    raise UnknownTypeError(element.tag)
+            return annotation.RunLengths(counts, height, width, by_column=False, top=top, left=left)
+    raise annotation.UnknownTypeError(element.tag)
 
 
-def _read_mask_box(element: Element) -> Polygons:
+def _read_mask_box(element: Element) -> annotation.Polygons:
     left, top, width, height = _read_numbers(element, "left", "top", "width", "height")
     return parsing.box_of(left, top, left + width, top + height)
 
 
-def _read_points(element: Element) -> Ring:
+def _read_points(element: Element) -> annotation.Ring:
     """Read "1.5,2;3,4"."""
     return parsing.ring_of([pair.split(",") for pair in element.attrib["points"].split(";")])
 

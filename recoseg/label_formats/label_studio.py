@@ -11,18 +11,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import numpy as np
 
-from recoseg.label_formats import parsing
-from recoseg.label_formats.annotation import (
-    NO_CLASS,
-    AnnotatedImage,
-    Brush,
-    Form,
-    LabelSource,
-    Shape,
-    Strokes,
-    read_objects,
-    void,
-)
+from recoseg.label_formats import annotation, parsing
 
 _UPLOADED = re.compile(r"[0-9a-f]{8}-(?=.)")
 """Label Studio puts this before the names of uploaded files."""
@@ -36,27 +25,26 @@ _Object = Mapping[str, Any]
 
 
 def matches(content: Any) -> bool:
-    first = content[0] if isinstance(content, list) and content else None
-    if not isinstance(first, dict):
+    if not (isinstance(content, list) and content and isinstance(content[0], dict)):
         return False
-    is_task = isinstance(first.get("data"), dict) and any(
-        name in first for name in ("annotations", "predictions", "completions")
-    )
-    return is_task or ("id" in first and "annotator" in first and _find_image(first) is not None)
+    first = content[0]
+    if isinstance(first.get("data"), dict):
+        return not first.keys().isdisjoint(("annotations", "predictions", "completions"))
+    return {"id", "annotator"} <= first.keys() and _find_image(first) is not None
 
 
-def read(source: Path) -> LabelSource:
+def read(source: Path) -> annotation.LabelSource:
     """Read one file, or all of a folder."""
-    images: list[AnnotatedImage] = []
+    images: list[annotation.AnnotatedImage] = []
     notes: Counter[str] = Counter()
     what = "export of Label Studio: a JSON list of tasks with images"
     for path, content in parsing.json_files(source, matches, notes, what=what):
         with parsing.as_written_by("Label Studio", path):
             images += _read_tasks(content, notes)
-    return LabelSource(source, images, notes=notes)
+    return annotation.LabelSource(source, images, notes=notes)
 
 
-def _read_tasks(tasks: Sequence[_Object], notes: Counter[str]) -> Iterator[AnnotatedImage]:
+def _read_tasks(tasks: Sequence[_Object], notes: Counter[str]) -> Iterator[annotation.AnnotatedImage]:
     for task in tasks:
         name = _find_image(task.get("data", task))
         if name is None:
@@ -69,7 +57,8 @@ def _read_tasks(tasks: Sequence[_Object], notes: Counter[str]) -> Iterator[Annot
         if any(one.get("image_rotation") for one in results):
             own["images that were turned in the editor: unlabelled"] += 1
             results = []
-        yield AnnotatedImage(name, size, read_objects(results, _read_shape, own), notes=own)
+        shapes = annotation.read_objects(results, _read_shape, own)
+        yield annotation.AnnotatedImage(name, size, shapes, notes=own)
 
 
 def _find_image(data: _Object) -> str | None:
@@ -124,7 +113,7 @@ def _label_field(value: _Object) -> str | None:
     return next(filter(_LABELS.fullmatch, value), None)
 
 
-def _read_shape(result: _Object, notes: Counter[str]) -> Shape | None:
+def _read_shape(result: _Object, notes: Counter[str]) -> annotation.Shape | None:
     value = result["value"]
     field = _label_field(value)
     if field is None and result.get("type") in _OTHER_ANSWERS:
@@ -136,11 +125,11 @@ def _read_shape(result: _Object, notes: Counter[str]) -> Shape | None:
     if form is None:
         return None
     if field is None or not value[field]:
-        return void(form, notes, NO_CLASS)
-    return Shape(parsing.name_of(value[field][0]), form)
+        return annotation.void(form, notes, annotation.NO_CLASS)
+    return annotation.Shape(parsing.name_of(value[field][0]), form)
 
 
-def _read_form(value: _Object, height: int, width: int, notes: Counter[str]) -> Form | None:
+def _read_form(value: _Object, height: int, width: int, notes: Counter[str]) -> annotation.Form | None:
     """All lengths are percent: of the width across, of the height down."""
     scale = np.array([width, height]) / 100
 
@@ -149,17 +138,19 @@ def _read_form(value: _Object, height: int, width: int, notes: Counter[str]) -> 
         return across, down
 
     if value.get("format") == "rle" or "rle" in value:
-        return Brush(bytes(list(value["rle"])), height, width)  # `bytes` of a number are as many zeros
+        # `bytes` of a number are as many zeros.
+        return annotation.Brush(bytes(list(value["rle"])), height, width)
     if "points" in value:
         return parsing.polygons_of([parsing.ring_of(value["points"]) * scale], notes)
     if "vertices" in value:
         corners = parsing.ring_of([(one["x"], one["y"]) for one in value["vertices"]]) * scale
-        return parsing.polygons_of([corners], notes) if value.get("closed") else Strokes((corners,))
+        is_closed = value.get("closed")
+        return parsing.polygons_of([corners], notes) if is_closed else annotation.Strokes((corners,))
     x, y = point_of("x", "y")
     degrees = parsing.number_of(value.get("rotation") or 0)
     if "radiusX" in value:
         return parsing.ellipse_of(x, y, *point_of("radiusX", "radiusY"), degrees)
     if "keypointlabels" in value:
-        return Strokes((parsing.ring_of((x, y)),))
+        return annotation.Strokes((parsing.ring_of((x, y)),))
     across, down = point_of("width", "height")
     return parsing.rotate(parsing.box_of(x, y, x + across, y + down), degrees, (x, y))

@@ -11,16 +11,7 @@ from typing import Any
 from recoseg.data.folder.listing import walk_folder
 from recoseg.data.problem import FileError
 from recoseg.errors import UserError
-from recoseg.label_formats import parsing
-from recoseg.label_formats.annotation import (
-    NO_CLASS,
-    ONLY_BOX,
-    AnnotatedImage,
-    LabelSource,
-    Shape,
-    read_objects,
-    void,
-)
+from recoseg.label_formats import annotation, parsing
 from recoseg.types import IGNORE
 
 _LINE = re.compile(rb"(\xef\xbb\xbf)?\s*\d+(\s+-?[\d.]+(e-?\d+)?){4,}\s*")
@@ -59,7 +50,7 @@ def _read_names(path: Path) -> dict[int, str] | None:
         return {int(number): parsing.name_of(name) for number, name in pairs}
 
 
-def read(source: Path) -> LabelSource:
+def read(source: Path) -> annotation.LabelSource:
     """Read the folder of data.yaml, or of images/ and labels/."""
     home = source if source.is_dir() else source.parent
     names = _find_names(source, home)
@@ -70,7 +61,7 @@ def read(source: Path) -> LabelSource:
         used = {shape.name for image in images for shape in image.shapes if not shape.is_void}
         highest = max((int(name.removeprefix("class_")) for name in used), default=0)
         names = {number: f"class_{number}" for number in range(highest + 1)}
-    return LabelSource(source, images, dict.fromkeys(names[number] for number in sorted(names)))
+    return annotation.LabelSource(source, images, dict.fromkeys(names[number] for number in sorted(names)))
 
 
 def _find_names(source: Path, home: Path) -> dict[int, str]:
@@ -86,16 +77,16 @@ def _find_names(source: Path, home: Path) -> dict[int, str]:
     return {}
 
 
-def _read_images(home: Path, names: Mapping[int, str]) -> Iterator[AnnotatedImage]:
+def _read_images(home: Path, names: Mapping[int, str]) -> Iterator[annotation.AnnotatedImage]:
     labels = {path.relative_to(home).with_suffix(""): path for path in parsing.files_with(".txt", home)}
     for path in walk_folder(home).images:
         place = path.relative_to(home)
         label = next((labels[key] for key in _label_keys(place) if key in labels), None)
         notes: Counter[str] = Counter()
         lines = map(str.split, parsing.read_lines(label) if label else ())
-        shapes = read_objects(lines, lambda words, own: _read_shape(words, names, own), notes)
+        shapes = annotation.read_objects(lines, lambda words, own: _read_shape(words, names, own), notes)
         subset = parsing.subset_in(place.parent.as_posix())
-        yield AnnotatedImage(
+        yield annotation.AnnotatedImage(
             place.as_posix(),
             shapes=shapes,
             relative=True,
@@ -114,17 +105,21 @@ def _label_keys(place: Path) -> Iterator[Path]:
     yield Path(*parts)
 
 
-def _read_shape(words: list[str], names: Mapping[int, str], notes: Counter[str]) -> Shape | None:
+def _read_shape(words: list[str], names: Mapping[int, str], notes: Counter[str]) -> annotation.Shape | None:
     number = int(words[0])
     if number < 0:
         raise ValueError("a class below 0")
     points = parsing.ring_of(words[1:])
     if len(points) == 2:  # the centre and the size of a box
         centre, half = points[0], points[1] / 2
-        return void(parsing.box_of(*(centre - half), *(centre + half)), notes, ONLY_BOX)
+        return annotation.void(parsing.box_of(*(centre - half), *(centre + half)), notes, annotation.ONLY_BOX)
     form = parsing.polygons_of([points], notes)
     # Numbers beyond all classes are cut, so that nothing lists those before them.
     name = names.get(number) if names else f"class_{min(number, IGNORE)}"
     if form is None:
         return None
-    return Shape(name, form) if name is not None else void(form, notes, NO_CLASS)
+    return (
+        annotation.Shape(name, form)
+        if name is not None
+        else annotation.void(form, notes, annotation.NO_CLASS)
+    )
