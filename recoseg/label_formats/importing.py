@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +91,17 @@ class Line(TypedDict):
     photo: str
     pixels: dict[str, Count]
     notes: dict[str, Count]
+
+
+class _Record(TypedDict):
+    """All that decides the content of the files, except the labels of the tool."""
+
+    source: str
+    overlap: str
+    rest: str
+    empty: str
+    thickness: Count
+    classes: list[str]
 
 
 def import_labels(
@@ -208,7 +219,7 @@ def _begin(
     destination: Path, source: LabelSource, rules: ImportRules, classes: ClassInfo, rest: str
 ) -> dict[str, Line]:
     """Make the folder, or require that it was begun with the same rules; return its log by key."""
-    record = {
+    record: _Record = {
         "source": str(real(source.home)),
         "overlap": rules.overlap,
         "rest": rest,
@@ -217,7 +228,7 @@ def _begin(
         "classes": list(classes.names),
     }
     require_ours(destination)
-    write_or_compare(destination / _RECORD, record, dict[str, Any])
+    write_or_compare(destination / _RECORD, record, _Record)
     remove_unfinished(destination)
     log = destination / _LOG
     if not os.path.lexists(log):
