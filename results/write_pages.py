@@ -23,8 +23,7 @@ from pathlib import Path
 
 from recoseg.cli.main import main as recoseg
 from recoseg.experiments.plan.grids import ROWS
-from recoseg.experiments.tables.costs import measured_costs
-from recoseg.experiments.tables.results import read_results
+from recoseg.experiments.tables.results import measured_costs, read_results
 from recoseg.figures.line_charts import Chart, Points, draw_charts, mean_line
 from recoseg.files import write_whole
 from recoseg.text import hundredths

@@ -8,9 +8,8 @@ from itertools import chain
 
 from recoseg.errors import UserError
 from recoseg.experiments.plan.grids import COLUMNS, DATASETS, ROWS, Grid
-from recoseg.experiments.tables.costs import measured_costs
 from recoseg.experiments.tables.lines import Line, summarise
-from recoseg.experiments.tables.results import Result
+from recoseg.experiments.tables.results import Result, measured_costs
 from recoseg.tables import MINUS, Table
 from recoseg.text import DASH, listed
 

@@ -10,8 +10,7 @@ from recoseg.errors import UserError
 from recoseg.evaluate.resampling import Interval
 from recoseg.evaluate.seed_statistics import is_ahead, mean_interval, score_interval
 from recoseg.experiments.plan.grids import COLUMNS, ROWS, Grid
-from recoseg.experiments.tables.costs import Cost
-from recoseg.experiments.tables.results import PaperFigure, Result, paper_figure, paper_tables
+from recoseg.experiments.tables.results import Cost, PaperFigure, Result, paper_figure, paper_tables
 from recoseg.text import listed
 
 

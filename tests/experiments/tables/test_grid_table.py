@@ -12,8 +12,8 @@ from rich.console import Console
 
 from recoseg.errors import UserError
 from recoseg.experiments.plan.grids import GRIDS
-from recoseg.experiments.tables.costs import measured_costs
 from recoseg.experiments.tables.grid_table import GridTable, grid_table, heading, signed
+from recoseg.experiments.tables.results import measured_costs
 from recoseg.tables import comma_separated, latex, markdown, terminal
 
 CITY = "cityscapes-20"
