@@ -26,7 +26,7 @@ from recoseg.experiments.plan.grids import GRIDS
 from recoseg.experiments.plan.profiles import load_profile
 from recoseg.experiments.running.execute import machine
 from recoseg.experiments.running.timing import probe
-from recoseg.experiments.tables.costs import FILE, Cost, Costs, measured_costs
+from recoseg.experiments.tables.results import COSTS_FILE, Cost, Costs, measured_costs
 from recoseg.files import write_whole
 from recoseg.kept_memory import keep_freed_memory
 
@@ -76,7 +76,7 @@ def main(words: list[str]) -> None:
         )
     if "--write" in words:
         in_order = {row: rows[row] for row in every}
-        write_whole(FILE, json.dumps(asdict(Costs(PROFILE, COLUMN, here, in_order)), indent=1) + "\n")
+        write_whole(COSTS_FILE, json.dumps(asdict(Costs(PROFILE, COLUMN, here, in_order)), indent=1) + "\n")
 
 
 if __name__ == "__main__":

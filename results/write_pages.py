@@ -23,10 +23,8 @@ from pathlib import Path
 
 from recoseg.cli.main import main as recoseg
 from recoseg.experiments.plan.grids import ROWS
-from recoseg.experiments.tables.costs import measured_costs
-from recoseg.experiments.tables.results import read_results
-from recoseg.figures.line_charts import Points, ScoreChart, draw_score_curves, mean_line
-from recoseg.figures.sheet import Heading
+from recoseg.experiments.tables.results import measured_costs, read_results
+from recoseg.figures.line_charts import Chart, Points, draw_charts, mean_line
 from recoseg.files import write_whole
 from recoseg.text import hundredths
 
@@ -175,9 +173,10 @@ def clicks_table(found: Clicks) -> str:
 def draw_clicks(path: Path, found: Clicks) -> None:
     """A panel for each dataset."""
     names = list(dict.fromkeys(name for strategies in found.values() for name in strategies))
-    charts = [ScoreChart(data, [by.get(name, []) for name in names]) for data, by in found.items()]
-    heading = Heading("Mean IoU over clicks", "of a simulated annotator; pale lines are seeds")
-    draw_score_curves(path, names, charts, heading=heading, across="clicks")
+    charts = [Chart(data, [by.get(name, []) for name in names], percent=True) for data, by in found.items()]
+    about = "Clicks of a simulated annotator; pale lines are seeds."
+    title = "Mean IoU over clicks"
+    draw_charts(path, names, charts, title=title, about=about, across="clicks", from_zero=False)
 
 
 def draw(page: str) -> None:

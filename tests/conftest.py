@@ -31,8 +31,7 @@ from hypothesis import settings
 from matplotlib.figure import Figure
 from torch import Tensor
 
-import recoseg.cli.predict
-import recoseg.cli.terminal
+import recoseg.progress
 from recoseg.data.dataset import Dataset
 from recoseg.types import ClassInfo
 
@@ -157,8 +156,7 @@ def processor_seconds() -> Callable[..., float]:
 def no_lines_of_progress() -> Iterator[None]:
     """Whether a command prints some depends on how busy the machine is; tests of them ask for all."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (recoseg.cli.terminal, recoseg.cli.predict):
-            patch.setattr(module, "SECONDS_BETWEEN_LINES", float("inf"))
+        patch.setattr(recoseg.progress, "SECONDS_BETWEEN_LINES", float("inf"))
         yield
 
 

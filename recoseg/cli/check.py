@@ -86,7 +86,6 @@ def _draw(report: CheckReport, data: Path, path: Path) -> None:
     """The contact sheet of what was checked."""
     from recoseg.data.image_files import FULL_DEPTH
     from recoseg.figures.contact_sheet import MOST_IMAGES, checked_image, draw_contact_sheet
-    from recoseg.figures.sheet import Heading
 
     chosen = report.worst_first(MOST_IMAGES)
     if not chosen:
@@ -108,7 +107,7 @@ def _draw(report: CheckReport, data: Path, path: Path) -> None:
     title = (
         f"{data.resolve().name}: {len(chosen)} of {how_many(len(report.entries), 'image')} under their labels"
     )
-    draw_contact_sheet(path, images, report.classes, Heading(title, about))
+    draw_contact_sheet(path, images, report.classes, title=title, about=about)
 
 
 def show(report: CheckReport, console: Console) -> None:

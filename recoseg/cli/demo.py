@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from rich.console import Console
+
+    from recoseg.progress import ProgressBar
+    from recoseg.runs.run_folder import RunFolder
 
 TAKES_SETTINGS = True
 SAVES_MEMORY = "smaller steps need less: --train.labelled_per_step 2, --augment.crop 64x64"
@@ -76,6 +79,8 @@ def _train(out: Path, settings: Sequence[str], iterations: int, console: Console
     from recoseg.errors import UserError
     from recoseg.experiments.running.execute import CellStoppedError, trouble
     from recoseg.experiments.running.workers import LocalWorkers, num_cores
+    from recoseg.progress import ProgressBar
+    from recoseg.runs.run_folder import RunFolder
     from recoseg.training.early_end import Interrupted, StopRequest
 
     workers = LocalWorkers(min(num_cores(), len(_COMPARED)), threads=1)
@@ -84,11 +89,12 @@ def _train(out: Path, settings: Sequence[str], iterations: int, console: Console
         command = ["train", "--config", "demo", *words, *settings, "--out", str(out / name), "--no-page"]
         running[name] = workers.pool.submit(workers.start, command, out / f"{name}.log", 0)
     left = set(running.values())
+    folders, said = {name: RunFolder(out / name) for name in _COMPARED}, dict[str, str]()
     try:
-        with StopRequest() as stop, _Progress(out, iterations, console) as progress:
+        with StopRequest() as stop, ProgressBar(console, doing="training", unit="iterations") as bar:
             while left:
                 ended, left = wait(left, timeout=0.5)
-                progress.show()
+                _show_runs(folders, iterations, bar, said)
                 failed = any(future.exception() or future.result() for future in ended)
                 if (stop.requested or failed) and not workers.stopping:
                     workers.stop()  # lets the others save their states
@@ -103,47 +109,22 @@ def _train(out: Path, settings: Sequence[str], iterations: int, console: Console
         raise Interrupted("stopped, with states saved; recoseg train --resume RUN goes on with a run of it")
 
 
-class _Progress:
-    """How far the runs are: a bar for each on a terminal, elsewhere a line for each that begins or ends."""
-
-    def __init__(self, out: Path, iterations: int, console: Console) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        from recoseg.runs.run_folder import RunFolder
-
-        self.folders = {name: RunFolder(out / name) for name in _COMPARED}
-        self.iterations, self.console = iterations, console
-        self.said: dict[str, str] = {}
-        columns = (TextColumn("{task.description}", markup=False), BarColumn(20), MofNCompleteColumn())
-        self.bars = Progress(
-            *columns, TimeRemainingColumn(), TextColumn("{task.fields[score]}"), console=console
-        )
-        self.tasks = {name: self.bars.add_task(name, total=iterations, score="") for name in _COMPARED}
-
-    def __enter__(self) -> _Progress:
-        if self.console.is_terminal:
-            self.bars.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.show()
-        self.bars.stop()
-
-    def show(self) -> None:
-        for name, folder in self.folders.items():
-            if not folder.is_run():
-                continue
-            done = max((line["iteration"] for line in folder.read_losses()), default=0)
-            scored = folder.read_metrics()
-            told = f"mean IoU {percent(scored[-1]['mean_iou'], sign=' %')}" if scored else ""
-            if self.console.is_terminal:
-                self.bars.update(self.tasks[name], completed=done, score=told)
-                continue
-            is_done = bool(scored) and scored[-1]["iteration"] == self.iterations
-            state = f"trained; {told}" if is_done else "is trained"
-            if self.said.get(name) != state:
-                self.said[name] = state
-                self.console.print(printable(f"{name}: {state}"), soft_wrap=True)
+def _show_runs(
+    folders: Mapping[str, RunFolder], iterations: int, bar: ProgressBar, said: dict[str, str]
+) -> None:
+    """A bar over all runs, and a line for each that begins or ends; `said` is its last line by name."""
+    done = 0
+    for name, folder in folders.items():
+        if not folder.is_run():
+            continue
+        done += max((line["iteration"] for line in folder.read_losses()), default=0)
+        scored = folder.read_metrics()
+        is_done = bool(scored) and scored[-1]["iteration"] == iterations
+        state = f"trained; mean IoU {percent(scored[-1]['mean_iou'], sign=' %')}" if is_done else "is trained"
+        if said.get(name) != state:
+            said[name] = state
+            bar.console.print(printable(f"{name}: {state}"), soft_wrap=True)
+    bar.show(done, len(folders) * iterations)
 
 
 def free_path(wanted: Path) -> Path:

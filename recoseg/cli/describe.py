@@ -86,7 +86,6 @@ def run(arguments: argparse.Namespace) -> int:
 def _draw_split(path: Path, dataset: Dataset, split: LabelSplit, key: str | None) -> None:
     """The images that are labelled, or one of them, under the labels that may be seen."""
     from recoseg.figures.contact_sheet import MOST_IMAGES, draw_contact_sheet, labelled_image
-    from recoseg.figures.sheet import Heading
     from recoseg.report.run_view import spread
     from recoseg.splits.label_split import VisibleLabels
 
@@ -105,7 +104,7 @@ def _draw_split(path: Path, dataset: Dataset, split: LabelSplit, key: str | None
         for key in keys
     ]
     title = f"{len(keys)} of {how_many(len(split.labelled), 'labelled image')}, as the split shows them"
-    draw_contact_sheet(path, images, dataset.classes, Heading(title, split_summary(split)))
+    draw_contact_sheet(path, images, dataset.classes, title=title, about=split_summary(split))
 
 
 def show_subsets(dataset: Dataset, console: Console) -> None:

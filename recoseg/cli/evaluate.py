@@ -10,7 +10,7 @@ import argparse
 import hashlib
 import json
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,13 +21,12 @@ from recoseg.text import DASH, did_you_mean, how_many, hundredths, percent, perc
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
     from recoseg.evaluate.boundary import BoundaryRule, Distance
     from recoseg.evaluate.protocol import Protocol
-    from recoseg.evaluate.scores import Scores
     from recoseg.evaluate.scores_file import Evaluation
     from recoseg.runs.run import Run
+    from recoseg.tables import Table
 
 
 TAKES_SETTINGS = True
@@ -85,7 +84,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from recoseg.cli.arguments import require_writable
-    from recoseg.cli.evaluate import show
     from recoseg.cli.terminal import new_console, progress_of
     from recoseg.runs.run import ALL, Run, labelled_keys, require_subset
     from recoseg.runs.run_folder import RunFolder
@@ -196,12 +194,14 @@ def as_word(value: int | float | Distance) -> str:
 
 
 _NUM_PAIRS = 5
-LINES = "\n".join(["    ", "    ", " ── ", "    ", " ── ", "    ", "    ", "    "]) + "\n"
-"""A rule below the head and one above the means, nothing else."""
 
 
 def show(evaluation: Evaluation, console: Console, *, run: Path, num_all: int | None = None) -> None:
     """Print all of it; `num_all` is the number of labelled images in other data than the run's own."""
+    from recoseg.evaluate.class_scores import ClassScores
+    from recoseg.evaluate.scores_file import scores_as_plain
+    from recoseg.tables import terminal
+
     about = evaluation.about
     chosen = f"{about['subset']}, {how_many(about['num_images'], 'image')}"
     if about["subset"] == "all":
@@ -216,14 +216,15 @@ def show(evaluation: Evaluation, console: Console, *, run: Path, num_all: int | 
     ):
         console.print(printable(line), soft_wrap=True)
     console.print()
-    console.print(class_table(evaluation))
+    plain = scores_as_plain(evaluation.scores)
+    console.print(terminal(ClassScores.of(evaluation.class_names, plain).table()))
     console.print()
     for text in notes(evaluation):
         console.print(textwrap.fill(printable(text), console.width), soft_wrap=True)
-    pairs = confused_pairs(evaluation.scores, evaluation.class_names)
-    if pairs:
-        console.print("Most confused:")
-        console.print(pairs)
+    pairs = confusions(evaluation)
+    if pairs.rows:
+        console.print()
+        console.print(terminal(pairs))
 
 
 def notes(evaluation: Evaluation) -> Iterator[str]:
@@ -237,12 +238,9 @@ def notes(evaluation: Evaluation) -> Iterator[str]:
     yield f"In per cent. Pixel accuracy: {hundredths(scores.accuracy)}.{told}"
     if interval := evaluation.about.get("mean_iou_interval"):
         number = how_many(evaluation.about["num_images"], "image")
-        yield (
-            f"Mean IoU {percent_range(*interval)} with a probability of 95%, as far as these {number} tell "
-            "(they were drawn anew, with repetition, a thousand times)."
-        )
+        yield (f"Mean IoU: 95% bootstrap interval {percent_range(*interval)} over {number}.")
     elif evaluation.about["num_images"] == 1:
-        yield "Scored on one image: how far other images would move the score, nobody can tell."
+        yield "One image: too few for a confidence interval."
     if scores.boundary is not None:
         far = {name: Distance.parse(word) for name, word in evaluation.about["boundary_rule"].items()}
         yield (
@@ -253,61 +251,22 @@ def notes(evaluation: Evaluation) -> Iterator[str]:
     is_absent = scores.iou.isnan().tolist()
     absent = [name for name, missing in zip(names, is_absent, strict=True) if missing]
     if absent:
-        yield f"{DASH} Left out of the means, since no pixel is or was called so: {', '.join(absent)}."
+        yield f"{DASH} Left out of the means, neither labelled nor predicted: {', '.join(absent)}."
     false = [name for name, a, b in zip(names, is_true, is_absent, strict=True) if not a and not b]
     if false:
-        yield f"No pixel is, but some were called: {', '.join(false)}. Their IoU is 0."
+        yield f"Predicted, but not in the labels: {', '.join(false)}. Their IoU is 0."
 
 
-def class_table(evaluation: Evaluation) -> Table:
-    """IoU and accuracy, and what was counted at boundaries."""
-    from rich.box import Box
-    from rich.table import Table
-    from rich.text import Text
+def confusions(evaluation: Evaluation) -> Table:
+    """The largest shares of a true class that were predicted as another."""
+    from recoseg.evaluate.class_scores import confused_pairs, row_shares
+    from recoseg.tables import Table
 
-    from recoseg.evaluate.scores_file import scores_as_plain
-    from recoseg.score_names import SCORE_NAMES
-
-    plain = scores_as_plain(evaluation.scores)
-    columns = {
-        name.title.replace(" ", "\n", 1): values
-        for name in SCORE_NAMES.values()
-        if (values := name.classes_in(plain)) is not None
-    }
-    table = Table(box=Box(LINES), show_edge=False, header_style="bold", pad_edge=False)
-    table.add_column("", justify="right", no_wrap=True)
-    table.add_column("class")
-    for name in columns:
-        table.add_column(name, justify="right", no_wrap=True)
-    for number, name in enumerate(evaluation.class_names):
-        row = [hundredths(values[number]) for values in columns.values()]
-        table.add_row(str(number), Text(printable(name), overflow="fold"), *row)
-    table.add_section()
-    table.add_row("", "mean", *(hundredths(_mean(values)) for values in columns.values()), style="bold")
-    return table
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    """Of the classes that have a score."""
-    present = [value for value in values if value is not None]
-    return sum(present) / len(present) if present else None
-
-
-def confused_pairs(scores: Scores, names: tuple[str, ...]) -> Table | None:
-    """The largest shares of a true class that were called another."""
-    from rich.table import Table
-    from rich.text import Text
-
-    wrong = scores.confusion - scores.confusion.diagonal().diag()
-    share = (wrong / scores.confusion.sum(1, keepdim=True)).nan_to_num()  # (K, K)
-    table = Table.grid(padding=(0, 1), pad_edge=True)
-    table.add_column(justify="right", no_wrap=True)
-    table.add_column(overflow="fold")
-    table.add_column(justify="right", no_wrap=True)
-    largest = share.flatten().topk(min(_NUM_PAIRS, share.numel()))
-    for value, cell in zip(largest.values.tolist(), largest.indices.tolist(), strict=True):
-        true, called = divmod(cell, len(names))
-        if value > 0:
-            text = Text(printable(f"of {names[true]} is called {names[called]}"))
-            table.add_row(percent(value, sign=" %"), text, f"{int(wrong[true, called]):,} pixels")
-    return table if table.row_count else None
+    confusion, names = evaluation.scores.confusion.tolist(), evaluation.class_names
+    shares = row_shares(confusion)
+    rows = [
+        [names[true], names[other], percent(shares[true, other]), f"{confusion[true][other]:,}"]
+        for true, other in confused_pairs(shares, most=_NUM_PAIRS)
+    ]
+    head = ("class", "predicted as", "share", "pixels")
+    return Table(head=head, rows=rows, title="Most confused", num_names=2)

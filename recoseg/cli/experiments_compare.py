@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from textwrap import fill
 from typing import TYPE_CHECKING
 
-from recoseg.cli.experiments_table import found_results, require_output, write_or_print
+from recoseg.cli.experiments_table import found_results, require_output, write_tables
 from recoseg.cli.grid_arguments import add_runs_arguments, chosen_part, chosen_profile
 from recoseg.cli.main import tell_troubles
 from recoseg.errors import UserError
@@ -42,10 +41,8 @@ def compare(arguments: argparse.Namespace) -> int:
 
     Reads run folders or a file of results, and compares in every column that has both rows.
     """
-    from recoseg.cli.terminal import new_console
     from recoseg.experiments.plan.grids import ROWS
-    from recoseg.experiments.tables.class_scores import latex, markdown
-    from recoseg.experiments.tables.comparison import compare_rows, legend, tables_of, terminal
+    from recoseg.experiments.tables.comparison import compare_rows, legend, tables_of
 
     require_output(arguments)
     rows = arguments.rows if arguments.pairs else list(dict.fromkeys(arguments.rows))
@@ -67,15 +64,8 @@ def compare(arguments: argparse.Namespace) -> int:
         tell_troubles(troubles)
         why = notes[0] if notes else "no column has results of both rows"
         raise UserError(f"nothing to compare in {arguments.results or arguments.runs}: {why}")
-    tables, about = tables_of(comparisons, arguments.resolve), legend(len(comparisons), arguments.resolve)
-    if arguments.format == "text":
-        console = new_console()
-        console.print(*map(terminal, tables))
-        print(fill(about, min(console.width, 79)))
-    elif arguments.format == "latex":
-        write_or_print(arguments, f"{latex(tables)}% {about}\n")
-    else:
-        write_or_print(arguments, f"{markdown(tables)}\n{about}\n")
+    tables = tables_of(comparisons, arguments.resolve)
+    write_tables(arguments, tables, notes=legend(len(comparisons), arguments.resolve))
     for note in notes:
         print(printable(f"recoseg: {note}"), file=sys.stderr)
     return tell_troubles(troubles)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,9 +15,8 @@ from recoseg.text import printable
 
 if TYPE_CHECKING:
     from recoseg.experiments.plan.cells import Cell
-    from recoseg.experiments.plan.grids import Grid
-    from recoseg.experiments.tables.grid_table import GridTable
     from recoseg.experiments.tables.results import Result
+    from recoseg.tables import Table
 
 FORMATS = ("text", "markdown", "csv", "latex")
 
@@ -50,9 +50,10 @@ def make_table(arguments: argparse.Namespace) -> int:
 
     From the run folders, or from a file of results. Missing runs are shown as missing.
     """
+    from recoseg.experiments.tables.charts import draw_learning, draw_table
+    from recoseg.experiments.tables.class_scores import class_scores
     from recoseg.experiments.tables.grid_table import grid_table
     from recoseg.experiments.tables.results import add_results
-    from recoseg.experiments.tables.table_formats import draw_learning, draw_table
 
     _require_places(arguments)
     grid, cells = chosen_grid(arguments), chosen_cells(arguments)
@@ -69,42 +70,44 @@ def make_table(arguments: argparse.Namespace) -> int:
     if arguments.curves:
         draw_learning(Path(arguments.curves), table, results)
     if arguments.classes:
-        _show_classes(arguments, grid, results)
+        there = {result.column for result in results}
+        scores = [class_scores(grid, column, results) for column in grid.columns if column in there]
+        if not scores:
+            raise UserError(f"none of these runs of grid {arguments.grid} are done yet")
+        records = [record for one in scores for record in one.records()]
+        write_tables(arguments, [one.table() for one in scores], records=records)
+    elif arguments.beside:
+        write_tables(arguments, [table.side_by_side()], caption=table.caption(beside=True))
     else:
-        _show_scores(arguments, table)
+        records = table.records()
+        write_tables(arguments, table.tables(), caption=table.caption(), title="### %s", records=records)
     return tell_troubles(troubles)
 
 
-def _show_scores(arguments: argparse.Namespace, table: GridTable) -> None:
+def write_tables(
+    arguments: argparse.Namespace,
+    tables: Sequence[Table],
+    *,
+    caption: str = "",
+    title: str = "%s",
+    notes: str = "",
+    records: Sequence[Mapping[str, object]] = (),
+) -> None:
+    """Into the file of --out, or to the terminal. `title` is the form of a title in Markdown; `notes` stand
+    below the tables."""
     from recoseg.cli.terminal import new_console
-    from recoseg.experiments.tables.table_formats import BESIDE, terminal, terminal_beside
-    from recoseg.experiments.tables.table_formats import FORMATS as WRITERS
-
-    if arguments.format == "text":
-        new_console().print((terminal_beside if arguments.beside else terminal)(table))
-    else:
-        write_or_print(arguments, (BESIDE if arguments.beside else WRITERS)[arguments.format](table))
-
-
-def _show_classes(arguments: argparse.Namespace, grid: Grid, results: list[Result]) -> None:
-    from recoseg.cli.terminal import new_console
-    from recoseg.experiments.tables.class_scores import FORMATS as WRITERS
-    from recoseg.experiments.tables.class_scores import class_scores, terminal
-
-    there = {result.column for result in results}
-    tables = [class_scores(grid, column, results) for column in grid.columns if column in there]
-    if not tables:
-        raise UserError(f"none of these runs of grid {arguments.grid} are done yet")
-    if arguments.format == "text":
-        new_console().print(*(terminal(table) for table in tables))
-    else:
-        write_or_print(arguments, WRITERS[arguments.format](tables))
-
-
-def write_or_print(arguments: argparse.Namespace, text: str) -> None:
-    """Into the file that was asked for, or to the terminal."""
     from recoseg.files import write_whole
+    from recoseg.tables import comma_separated, latex, markdown, terminal
 
+    if arguments.format == "text":
+        new_console().print(terminal(*tables, caption=caption or notes))
+        return
+    if arguments.format == "csv":
+        text = comma_separated(records)
+    elif arguments.format == "latex":
+        text = latex(tables, caption=caption) + (f"% {notes}\n" if notes else "")
+    else:
+        text = markdown(tables, caption=caption, title=title) + (f"\n{notes}\n" if notes else "")
     if arguments.out:
         write_whole(Path(arguments.out), text)
     else:

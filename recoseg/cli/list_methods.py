@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     from recoseg.cli.terminal import new_console
     from recoseg.config.parse import members
     from recoseg.config.settings import RunConfig
-    from recoseg.experiments.tables.costs import measured_costs
+    from recoseg.experiments.tables.results import measured_costs
     from recoseg.text import DASH
 
     costs = measured_costs().rows

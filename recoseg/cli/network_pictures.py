@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from recoseg.figures.predictions import PredictedImage
     from recoseg.figures.relation_maps import RelationPanel
     from recoseg.runs.run import Run
+    from recoseg.tables import Table
 
 
 # Opening runs and finding images.
@@ -90,15 +91,17 @@ def draw_relations_of(arguments: argparse.Namespace, out: Path) -> None:
     classifier reads, and in R, the output of the representation head, where a run has one. Beside the picture
     the numbers are saved as JSON. What takes time is kept in the run folder as survey.json.
     """
+    from recoseg.cli.terminal import new_console
     from recoseg.figures.relation_maps import draw_relations
     from recoseg.files import write_whole
+    from recoseg.tables import terminal
 
     panels, names = _read_panels(arguments.runs, trust=arguments.trust)
     draw_relations(out, panels, names, by_tree=arguments.order == "dendrogram")
     beside = out.with_suffix(".json")
     plain = {"classes": list(names), "graphs": [_as_plain(panel) for panel in panels]}
     write_whole(beside, json.dumps(plain) + "\n")
-    _show_relations(panels, names)
+    new_console().print(terminal(_relations_table(panels, names)))
     print(f"numbers: {printable(str(beside))}")
 
 
@@ -135,26 +138,20 @@ def _as_plain(panel: RelationPanel) -> dict[str, Any]:
     }
 
 
-def _show_relations(panels: Sequence[RelationPanel], names: Sequence[str]) -> None:
-    """A row a graph: how alike classes are on the whole, and which two most."""
-    from rich.table import Table
-    from rich.text import Text
+def _relations_table(panels: Sequence[RelationPanel], names: Sequence[str]) -> Table:
+    """A row for each graph: the mean similarity of classes, and the closest two."""
+    from recoseg.tables import Table
 
-    from recoseg.cli.terminal import new_console
-
-    table = Table("run", "", header_style="bold")
-    table.add_column("mean similarity", justify="right")
-    table.add_column("most alike")
+    rows = []
     for panel in panels:
-        pair = panel.relations.closest()
-        alike = DASH
-        for one, other in pair:
-            alike = f"{names[one]}, {names[other]} ({float(panel.relations.graph[one, other]):.2f})"
         mean = panel.relations.mean_similarity
-        told = DASH if mean != mean else f"{mean:.3f}"
-        run, pair_names = (Text(printable(text), overflow="fold") for text in (panel.run, alike))
-        table.add_row(run, panel.embedding, told, pair_names)
-    new_console().print(table)
+        pair = panel.relations.closest()
+        closest = DASH
+        for one, other in pair:
+            closest = f"{names[one]}, {names[other]} ({float(panel.relations.graph[one, other]):.2f})"
+        row = (panel.run, panel.embedding, closest, DASH if mean != mean else f"{mean:.3f}")
+        rows.append(row)
+    return Table(head=("run", "", "closest classes", "mean similarity"), rows=rows, num_names=3)
 
 
 # Queries.

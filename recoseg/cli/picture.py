@@ -116,16 +116,16 @@ def _draw_curves_of(arguments: argparse.Namespace, out: Path) -> None:
     Read from the logs of the runs: they need no weights, and may be of different data. Long curves are drawn
     through means of neighbours.
     """
-    from recoseg.figures.line_charts import draw_curves
+    from recoseg.figures.line_charts import draw_charts
     from recoseg.runs.run_folder import RunFolder, run_names
 
     folders = [RunFolder.open(Path(path)) for path in arguments.runs]
     metrics = [folder.read_metrics() for folder in folders]
     losses = [folder.read_losses() for folder in folders]
-    charts = [chart for chart in _charts_of(metrics, losses) if any(chart.lines)]
+    charts = [chart for chart in _charts_of(metrics, losses) if any(map(any, chart.series))]
     if not charts:
         raise UserError("nothing is logged yet: train to the first lines of losses.jsonl")
-    draw_curves(out, run_names(arguments.runs), charts)
+    draw_charts(out, run_names(arguments.runs), charts)
 
 
 def _charts_of(metrics: Sequence[Log], losses: Sequence[Log]) -> list[Chart]:
@@ -135,7 +135,7 @@ def _charts_of(metrics: Sequence[Log], losses: Sequence[Log]) -> list[Chart]:
     from recoseg.training.log_curves import curve, loss_parts, stats, thinned
 
     def chart(title: str, logs: Sequence[Log], name: str, *, percent: bool = False) -> Chart:
-        return Chart(title, [thinned(curve(log, name)) for log in logs], percent=percent)
+        return Chart(title, [[thinned(curve(log, name))] for log in logs], percent=percent)
 
     return [
         *(

@@ -22,8 +22,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
     from recoseg.predict.image_list import ImageFile
     from recoseg.predict.output_folder import OutputFolder
     from recoseg.predict.predictor import Predictor
-
-SECONDS_BETWEEN_LINES = 5.0
 
 SAVES_MEMORY = "large images need less in parts: --window 512; --resume goes on with those that are left"
 
@@ -188,10 +185,15 @@ def _predict_and_tell(
     from rich.text import Text
 
     from recoseg.predict.many import predict_many
+    from recoseg.progress import ProgressBar
 
     start, num_unread = time.monotonic(), 0
-    with progress_of(console, len(images)) as progress:
-        for problem in predict_many(predictor, images, output, progress=progress):
+    with ProgressBar(console) as bar:
+
+        def show(done: float) -> None:
+            bar.show(done, len(images), note=speed(done, start))
+
+        for problem in predict_many(predictor, images, output, progress=show):
             num_unread += problem.fatal
             word = "left out" if problem.fatal else "note"
             console.print(Text(printable(f"{word}: {problem}")), soft_wrap=True)
@@ -209,30 +211,3 @@ def counted(images: int) -> str:
 def speed(done: float, start: float) -> str:
     each_second = done / max(time.monotonic() - start, 1e-9)
     return f"{each_second:.{0 if each_second >= 100 else 2}f} images/s"
-
-
-@contextmanager
-def progress_of(console: Console, total: int) -> Iterator[Callable[[float], None]]:
-    """What to call with the number of images done: a bar on a terminal, now and then a line elsewhere."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    start = last = time.monotonic()
-    if console.is_terminal:
-        columns = (
-            TextColumn("{task.fields[done]}/{task.total} images"),
-            BarColumn(bar_width=None),
-            TextColumn("{task.fields[speed]}"),
-            TimeRemainingColumn(),
-        )
-        with Progress(*columns, console=console, transient=True, expand=True) as bar:
-            task = bar.add_task("", total=total, done=0, speed="")
-            yield lambda done: bar.update(task, completed=done, done=int(done), speed=speed(done, start))
-        return
-
-    def line(done: float) -> None:
-        nonlocal last
-        if time.monotonic() - last >= SECONDS_BETWEEN_LINES:
-            last = time.monotonic()
-            console.print(f"{int(done)} of {counted(total)}, {speed(done, start)}")
-
-    yield line

@@ -20,24 +20,21 @@ def print_run_table(paths: Sequence[Path], console: Console, *, last: str) -> No
     """`last` is what stands beside or below the runs: their "differences" to the first, the mean of scores,
     its interval and their "range", or what comes out when all images of the runs are "pooled".
     """
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
     from recoseg.runs.run import Run
+    from recoseg.tables import Table, terminal
 
     surveys = {path.name: Run.open(path, trust=True).survey() for path in paths}  # trained here
-    headings = ["run", "mean IoU", *(["difference, points"] if last == "differences" else []), "accuracy"]
-    table = Table(*headings, box=SIMPLE_HEAD)
     first = next(iter(surveys.values()))
+    differences = ["difference, points"] if last == "differences" else []
+    rows: list[Sequence[str]] = []
     for name, survey in surveys.items():
-        scores = survey.scores
         gain = [_gain(first, survey)] if last == "differences" else []
-        mean_iou = _score(scores.mean_iou, survey.interval)
-        table.add_row(printable(name), mean_iou, *gain, percent(scores.accuracy))
-    table.add_section()
-    for row in _last_rows(surveys, last):
-        table.add_row(*row, style="bold")
-    console.print(table)
+        mean_iou = _score(survey.scores.mean_iou, survey.interval)
+        rows.append((name, mean_iou, *gain, percent(survey.scores.accuracy)))
+    totals = _last_rows(surveys, last)
+    head = ("run", "mean IoU", *differences, "accuracy")
+    console.print(terminal(Table(head=head, rows=[*rows, *totals], num_totals=len(totals))))
+    console.print()
     for line in _notes(surveys, last):
         console.print(fill(line, min(console.width, 79)), soft_wrap=True)
 
@@ -79,10 +76,10 @@ def _notes(surveys: Mapping[str, Survey], last: str) -> list[str]:
     total = sum(one.num_images for one in surveys.values()) if last == "pooled" else first.num_images
     images = how_many(total, "image")
     if total == 1:
-        return ["One validation image: how far other images would move these scores, nobody can tell."]
+        return ["One validation image: too few for confidence intervals."]
     if not any(one.interval for one in surveys.values()):
         return []
-    told = [f"In brackets: 95% intervals, from drawing the {images} anew; chance in training comes on top."]
+    told = [f"In brackets: 95% bootstrap intervals over {images}; chance in training comes on top."]
     gains = [(name, one.gain_over(first)) for name, one in surveys.items() if one is not first]
     open_ = [name for name, gain in gains if gain and gain.mean_iou.holds(0)]
     if last == "differences" and open_:

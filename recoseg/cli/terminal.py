@@ -5,7 +5,6 @@ Names of images, classes and runs are none of its markup.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
@@ -14,8 +13,6 @@ from recoseg.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-SECONDS_BETWEEN_LINES = 5.0
 
 
 def new_console(*, stderr: bool = False, quiet: bool = False) -> Console:
@@ -29,40 +26,24 @@ def new_console(*, stderr: bool = False, quiet: bool = False) -> Console:
 def progress_of(
     console: Console, *, doing: str = "reading files", did: str = "read"
 ) -> Iterator[Callable[[int, int], None]]:
-    """What to call with files done and files in all: a bar on a terminal, now and then a line elsewhere."""
-    if console.is_terminal:
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    """Yield a function to call with the number of files done and of all files."""
+    from recoseg.progress import ProgressBar
 
-        told = TextColumn("{task.description}", markup=False)  # a run may have any name
-        columns = (told, BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=console, transient=True) as bar:
-            task = bar.add_task(printable(doing), total=None)
-            yield lambda done, total: bar.update(task, completed=done, total=total)
-        return
-    last = time.monotonic()
-
-    def line(done: int, total: int) -> None:
-        nonlocal last
-        if time.monotonic() - last >= SECONDS_BETWEEN_LINES:
-            last = time.monotonic()
-            console.print(printable(f"{did} {done} of {total} images"))
-
-    yield line
+    with ProgressBar(console, doing=doing, did=did) as bar:
+        yield bar.show
 
 
 @contextmanager
 def stage(console: Console, doing: str) -> Iterator[None]:
-    """Show what is being done and for how long where nobody can tell how much is left; a line elsewhere."""
-    if not console.is_terminal:
-        console.print(printable(f"{doing} ..."), soft_wrap=True)
-        yield
-        return
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    """Show work of unknown length: a spinner on a terminal, a line elsewhere."""
+    from rich.text import Text
 
-    told = TextColumn("{task.description}", markup=False)
-    with Progress(SpinnerColumn(), told, TimeElapsedColumn(), console=console, transient=True) as progress:
-        progress.add_task(printable(doing), total=None)
-        yield
+    if console.is_terminal:
+        with console.status(Text(printable(doing))):
+            yield
+        return
+    console.print(printable(f"{doing} ..."), soft_wrap=True)
+    yield
 
 
 def told_progress(

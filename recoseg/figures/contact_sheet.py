@@ -17,7 +17,8 @@ from recoseg.data.file_dataset import Entry
 from recoseg.data.image_files import FULL_DEPTH, read_label_pixels, read_rgb
 from recoseg.data.label_codes import LabelCode
 from recoseg.data.problem import FileError, Problem
-from recoseg.figures.sheet import ClassBoxes, Heading, Sheet, sheet, shortened, text_width
+from recoseg.figures.image_grid import Panel, draw_image_grid
+from recoseg.figures.sheet import INK, class_handles, shortened
 from recoseg.overlay import Overlay
 from recoseg.types import IGNORE, ClassInfo
 
@@ -26,15 +27,9 @@ _Pixels = NDArray[np.uint8]
 MOST_IMAGES = 24
 _LONGEST = 640  # pixels of a picture's longer side
 _FEW = 0.01  # labels of a smaller share of the pixels are drawn larger than they are
-
-# The layout, in inches.
-_PANEL, _TALLEST = 3.2, 2.6
 _COLUMNS = 4
-_GAP = 0.15
-_LINE = 0.15
-_POINTS = 7.5
-_MOST_LINES = 3
-_TROUBLE = "#b3261e"
+_NOTE_WIDTH, _NOTE_LINES = 34, 3
+_WRONG = "#b3261e"
 
 
 @dataclass(frozen=True)
@@ -42,21 +37,14 @@ class LabelledImage:
     """One picture of the sheet; the classes `seen` are named below it."""
 
     name: str
-    picture: _Pixels | None  # (h, w, 3); None where there is nothing to show
+    picture: _Pixels | None  # (h, w, 3); None where the file cannot be read
     seen: frozenset[int] = frozenset()
     trouble: str = ""
 
-    @property
-    def size(self) -> tuple[float, float]:
-        """(width, height) in inches; small pictures are enlarged."""
-        height, width = self.picture.shape[:2] if self.picture is not None else (3, 4)
-        scale = min(_PANEL / width, _TALLEST / height)
-        return width * scale, height * scale
-
-    @property
-    def trouble_lines(self) -> list[str]:
-        lines = wrap(shortened(self.trouble, 220), int(_PANEL / text_width(1, _POINTS)))
-        return lines[:_MOST_LINES]
+    def panel(self) -> Panel:
+        note = "\n".join(wrap(shortened(self.trouble, 220), _NOTE_WIDTH)[:_NOTE_LINES])
+        colour = _WRONG if self.trouble else INK
+        return Panel(self.picture, self.name, note=note, colour=colour, photo=True)
 
 
 def labelled_image(
@@ -105,39 +93,14 @@ def checked_image(
 
 
 def draw_contact_sheet(
-    path: Path, images: Sequence[LabelledImage], classes: ClassInfo | None, heading: Heading
+    path: Path, images: Sequence[LabelledImage], classes: ClassInfo | None, *, title: str, about: str
 ) -> None:
     """In rows, in the order given; below them the classes that are seen."""
-    columns = min(_COLUMNS, max(2, len(images)))
-    width = columns * (_PANEL + _GAP) + _GAP
-    rows = [images[start : start + columns] for start in range(0, len(images), columns)]
-    heights = [max(one.size[1] + _LINE * (1 + len(one.trouble_lines)) for one in row) + _GAP for row in rows]
-    shown = sorted(frozenset().union(*(one.seen for one in images)))
-    boxes = ClassBoxes.of(classes, shown, width - 2 * _GAP, undefined=False) if classes else None
-    top = heading.height(width) + 0.05
-    height = top + sum(heights) + (boxes.height if boxes else 0) + _GAP
-    with sheet(path, width=width, height=height) as page:
-        heading.draw(page)
-        for row, tall in zip(rows, heights, strict=True):
-            for column, one in enumerate(row):
-                _draw_image(page, _GAP + column * (_PANEL + _GAP), top, one)
-            top += tall
-        if boxes:
-            boxes.draw(page, _GAP, top)
-
-
-def _draw_image(page: Sheet, left: float, top: float, one: LabelledImage) -> None:
-    width, height = one.size
-    if one.picture is None:
-        page.box(left, top, width, height, facecolor="#eeeeee", edgecolor="none")
-        page.text(left + width / 2, top + height / 2, "cannot be read", ha="center", color="#777777")
-    else:
-        page.picture(left, top, width, height, one.picture, interpolation="antialiased")
-    below = top + height + 0.6 * _LINE
-    name = shortened(one.name, int(_PANEL / text_width(1, _POINTS)))
-    page.text(left, below, name, fontsize=_POINTS, color=_TROUBLE if one.trouble else "#444444")
-    for number, line in enumerate(one.trouble_lines, start=1):
-        page.text(left, below + number * _LINE, line, fontsize=_POINTS, color=_TROUBLE)
+    panels = [one.panel() for one in images]
+    rows = [panels[start : start + _COLUMNS] for start in range(0, len(panels), _COLUMNS)]
+    seen = sorted(frozenset().union(*(one.seen for one in images)))
+    handles = class_handles(classes, seen) if classes else []
+    draw_image_grid(path, rows, handles=handles, title=title, about=about)
 
 
 def _as_it_is(labels: Path) -> _Pixels:

@@ -9,17 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import minimum_filter
 
-from recoseg.figures.sheet import ClassBoxes, coloured, sheet
+from recoseg.figures.image_grid import Panel, draw_image_grid
+from recoseg.figures.sheet import class_handles, coloured
 from recoseg.splits.labelled_pixels import PixelBudget, Point
 from recoseg.types import ClassInfo
 
-_BUDGETS = {"1": "1 pixel (zoomed 5 times)", "1%": "1 % labels", "5%": "5 % labels", "25%": "25 % labels"}
-_ZOOM = 5
-
-# The layout, in inches.
-_PANEL = 3.2
-_GAP = 0.1
-_TITLE = 0.32
+_BUDGETS = {"1": "1 pixel (enlarged)", "1%": "1 % labels", "5%": "5 % labels", "25%": "25 % labels"}
+_ENLARGED = 5
 
 
 def draw_partial_labels(
@@ -30,29 +26,23 @@ def draw_partial_labels(
     *,
     used: str | None = None,
 ) -> None:
-    """Writes the figure of one image; `used` is the budget of the split, whose title is marked."""
+    """Write the figure of one image; `used` is the budget of the split, whose title is marked."""
     budgets = _BUDGETS if used is None or used in _BUDGETS else {**_BUDGETS, used: f"{used} labels"}
-    panels = {budget: panel(labels, points, budget, classes) for budget in budgets}
-    height, width = panels["1"].shape[:2]
-    panel_height = _PANEL * height / width
-    wide = len(panels) * (_PANEL + _GAP) + _GAP
-    boxes = ClassBoxes.of(classes, [label for label, _, _ in points], wide - 2 * _GAP, undefined=True)
-    high = _TITLE + panel_height + _GAP + boxes.height + _GAP
-    with sheet(path, width=wide, height=high, dots=width / _PANEL) as page:  # pixel for pixel
-        for number, (budget, pixels) in enumerate(panels.items()):
-            axes = page.picture(_GAP + number * (_PANEL + _GAP), _TITLE, _PANEL, panel_height, pixels)
-            title = f"{budgets[budget]}, this split" if budget == used else budgets[budget]
-            axes.set_title(title, fontsize=10, style="italic", pad=4)
-        boxes.draw(page, _GAP, _TITLE + panel_height + _GAP)
+    panels = [
+        Panel(
+            coloured(visible_labels(labels, points, budget), classes),
+            f"{title}, this split" if budget == used else title,
+        )
+        for budget, title in budgets.items()
+    ]
+    handles = class_handles(classes, [label for label, _, _ in points], undefined=True)
+    draw_image_grid(path, [panels], handles=handles)
 
 
-def panel(
-    labels: NDArray[np.uint8], points: Sequence[Point], budget: str, classes: ClassInfo
-) -> NDArray[np.uint8]:
-    """(H, W, 3) colours of what is seen; small images are enlarged by a whole number."""
-    seen = PixelBudget.parse(budget).visible(labels, points)
+def visible_labels(labels: NDArray[np.uint8], points: Sequence[Point], budget: str) -> NDArray[np.uint8]:
+    """(H, W); single pixels are enlarged."""
+    visible: NDArray[np.uint8] = PixelBudget.parse(budget).visible(labels, points)
     if budget == "1":
-        seen = minimum_filter(seen, size=_ZOOM)  # IGNORE is the highest value: every class grows into it
-    factor = max(1, -(-320 // labels.shape[1]))
-    enlarged: NDArray[np.uint8] = coloured(seen, classes).repeat(factor, axis=0).repeat(factor, axis=1)
-    return enlarged
+        # IGNORE is the highest value: every class grows into it.
+        visible = minimum_filter(visible, size=_ENLARGED)
+    return visible

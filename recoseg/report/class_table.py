@@ -22,7 +22,7 @@ _ABSENT = "absent, left out of the mean"
 _WAITING = "not evaluated yet"
 
 _COLUMNS = ("iou", "accuracy", "boundary_iou", "boundary_f")
-"""Of `SCORE_NAMES`. The first is drawn as a bar."""
+"""Scores on the page. The first is drawn as a bar."""
 
 
 def class_table(runs: Sequence[RunView]) -> Markup:

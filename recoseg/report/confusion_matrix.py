@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from recoseg.evaluate.class_scores import confused_pairs, row_shares
 from recoseg.report.heat_map import heat_key, heat_map
 from recoseg.report.markup import Markup, joined, run_heading, tag
 from recoseg.report.run_view import RunView
@@ -49,17 +50,9 @@ def _run_confusion(run: RunView, number: int, runs: Sequence[RunView]) -> Markup
     return tag("div", heading, picture, _most_confused(shares, names), class_="heat-figure")
 
 
-def row_shares(confusion: Sequence[Sequence[int]]) -> NDArray[np.float64]:
-    """(K, K): of the pixels of class [row], the share that was called [column]; NaN for a class without."""
-    counts = np.array(confusion, dtype=np.float64)
-    totals = counts.sum(1, keepdims=True)
-    shares: NDArray[np.float64] = counts / np.where(totals > 0, totals, np.nan)
-    return shares
-
-
 def _most_confused(shares: NDArray[np.float64], names: Sequence[str]) -> Markup:
     """The pairs with the largest share, the worst first."""
-    pairs = confused_pairs(shares)
+    pairs = confused_pairs(shares, most=_MOST_PAIRS, at_least=_WORTH_SAYING)
     if not pairs:
         return tag("p", f"No class has {percent(_WORTH_SAYING)} of its pixels called another.", class_="note")
     items = (
@@ -69,12 +62,3 @@ def _most_confused(shares: NDArray[np.float64], names: Sequence[str]) -> Markup:
         for true, called in pairs
     )
     return tag("div", tag("h4", "Most confused"), tag("ol", *items), class_="pairs")
-
-
-def confused_pairs(shares: NDArray[np.float64], most: int = _MOST_PAIRS) -> list[tuple[int, int]]:
-    """(true class, what it was called), off the diagonal, the largest share first."""
-    off_diagonal = np.nan_to_num(shares)
-    np.fill_diagonal(off_diagonal, 0)
-    order = np.argsort(-off_diagonal, axis=None, kind="stable")[:most]
-    pairs = zip(*np.unravel_index(order, shares.shape), strict=True)
-    return [(int(true), int(called)) for true, called in pairs if off_diagonal[true, called] >= _WORTH_SAYING]

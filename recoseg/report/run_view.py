@@ -12,12 +12,13 @@ from torch import Tensor, nn
 
 from recoseg.data.dataset import Dataset
 from recoseg.errors import UserError
+from recoseg.evaluate.class_scores import ClassScores
 from recoseg.evaluate.protocol import WHOLE_IMAGE
 from recoseg.evaluate.scores_file import scores_as_plain
 from recoseg.evaluate.survey import Survey
 from recoseg.models.network import without_features
 from recoseg.runs.run_folder import RunFolder
-from recoseg.score_names import LAST_WEIGHTS, SCORE_NAMES
+from recoseg.score_names import LAST_WEIGHTS
 from recoseg.splits.label_split import LabelSplit
 from recoseg.types import ClassInfo
 
@@ -70,9 +71,14 @@ class RunView:
         first = self.metrics[0] if self.metrics else None
         return first["mean_iou"] if first and first["iteration"] == 0 else None
 
-    def class_scores(self, score: str) -> list[float | None] | None:
+    @cached_property
+    def class_table(self) -> ClassScores:
+        """Its columns are empty before the first evaluation."""
+        return ClassScores.of(self.classes.names, self.scores or {})
+
+    def class_scores(self, score: str) -> Sequence[float | None] | None:
         """One of `SCORE_NAMES` for each class; None where nobody counted it."""
-        return SCORE_NAMES[score].classes_in(self.scores or {})
+        return self.class_table.columns.get(score)
 
     def class_score(self, score: str, index: int) -> float | None:
         """Of class number `index`; None where it has none, or where nothing was evaluated."""

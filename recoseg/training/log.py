@@ -12,10 +12,7 @@ from types import TracebackType
 from typing import Any
 
 import torch
-from rich.console import Console, Group
-from rich.live import Live
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
-from rich.text import Text
+from rich.console import Console
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from tensorboard.summary.writer.record_writer import RecordWriter
 from torch import Tensor
@@ -25,8 +22,8 @@ from recoseg.distributed import gather_over_processes, mean_over_processes, rank
 from recoseg.evaluate.scores import Scores
 from recoseg.evaluate.scores_file import none_if_nan, scores_as_plain
 from recoseg.files import naming
+from recoseg.progress import ProgressBar
 from recoseg.runs.run_folder import RunFolder, append_line
-from recoseg.text import clock
 from recoseg.training.early_end import peak_bytes
 from recoseg.types import IGNORE, PseudoLabels, StepOutput
 
@@ -62,16 +59,16 @@ class RunLog:
         self.notes: set[str] = set()
         # What a run wrote after the state that it goes on from is written again: TensorBoard shall forget it.
         self.writer = EventFile(folder.path, start=start + 1) if self.writes else None
-        self.display = ProgressDisplay(self.console, start=start, iterations=iterations)
+        self.bar = ProgressBar(self.console, unit="iterations")
 
     def __enter__(self) -> RunLog:
-        self.display.start()
+        self.bar.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.display.stop()
+        self.bar.__exit__(kind, error, trace)
         if self.writer is not None:
             self.writer.close()
 
@@ -98,7 +95,7 @@ class RunLog:
         parts = {"loss": output.loss, **output.parts}
         self.recent.add(parts)
         self.since_evaluation.add(parts)
-        self.display.advance(done)
+        self.bar.advance(done, self.iterations)
         if not self.is_due(done - 1):
             return
         means = self.recent.take()
@@ -110,9 +107,14 @@ class RunLog:
             self.console.print(f"iteration {done}: {output.note}", highlight=False, soft_wrap=True)
         pace = seconds / max(self.images_by(done) - self.images_by(self.start), 1)  # of an image
         left = pace * (self.images_by(self.iterations) - self.images_by(done))
-        shown = {name: means[name] for name in parts}
         images = self.images_seen / max(seconds, 1e-9)
-        self.display.show(done, shown, images, left, peak_bytes(self.device))
+        self.bar.show(
+            done,
+            self.iterations,
+            note=f"{images:.1f} images/s  {peak_bytes(self.device) / 1e9:.1f} GB",
+            detail="  ".join(f"{name} {means[name]:.3f}" for name in parts),
+            left=left,
+        )
 
     def write_losses(
         self, done: int, values: Mapping[str, float], stats: Mapping[str, float], times: Mapping[str, float]
@@ -249,47 +251,3 @@ class EventFile:
     def close(self) -> None:
         with naming(self.path):
             self.records.close()
-
-
-PLAIN_LINE_SECONDS = 10.0
-"""Where output is not a terminal: the least time between two lines."""
-
-
-class ProgressDisplay:
-    def __init__(self, console: Console, *, start: int, iterations: int) -> None:
-        self.console, self.iterations = console, iterations
-        self.last_line = time.monotonic()
-        self.bar = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.completed}/{task.total}"),
-            BarColumn(bar_width=None),
-            TextColumn("{task.fields[speed]}"),
-            console=console,
-        )
-        self.task = self.bar.add_task("", total=iterations, completed=start, speed="")
-        self.parts = Text("", overflow="ellipsis", no_wrap=True)
-        shown = Group(self.bar, self.parts)
-        self.live = Live(shown, console=console, transient=True) if console.is_terminal else None
-
-    def start(self) -> None:
-        if self.live is not None:
-            self.live.start()
-
-    def stop(self) -> None:
-        if self.live is not None:
-            self.live.stop()
-
-    def advance(self, done: int) -> None:
-        self.bar.update(self.task, completed=done)
-
-    def show(self, done: int, parts: Mapping[str, float], images: float, left: float, memory: int) -> None:
-        """`images` are per second, `left` is in seconds, `memory` in bytes."""
-        speed = f"{images:.1f} images/s  {memory / 1e9:.1f} GB  {clock(left)} left"
-        losses = "  ".join(f"{name} {value:.3f}" for name, value in parts.items())
-        self.bar.update(self.task, speed=speed)
-        self.parts.plain = f"  {losses}"
-        now = time.monotonic()
-        if self.live is None and now - self.last_line >= PLAIN_LINE_SECONDS:
-            line = f"{done}/{self.iterations}  {losses}  {speed}"
-            self.console.print(line, highlight=False, soft_wrap=True)
-            self.last_line = now

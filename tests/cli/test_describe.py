@@ -96,8 +96,8 @@ def test_the_picture_of_a_split_shows_the_labels_that_it_leaves(recoseg, stripes
 
     shown = {}
 
-    def draw(path, images, classes, heading) -> None:
-        shown["images"], shown["title"] = [one.name for one in images], heading.title
+    def draw(path, images, classes, *, title, about) -> None:
+        shown["images"], shown["title"] = [one.name for one in images], title
         shown["seen"] = [set(one.seen) for one in images]
 
     monkeypatch.setattr(contact_sheet, "draw_contact_sheet", draw)

@@ -9,7 +9,7 @@ from recoseg.cli.list_methods import LABELS_SUFFICE, SECOND_NETWORK
 from recoseg.config.parse import members
 from recoseg.config.settings import RunConfig
 from recoseg.experiments.plan.grids import GRIDS, ROWS
-from recoseg.experiments.tables.costs import measured_costs
+from recoseg.experiments.tables.results import measured_costs
 from recoseg.methods import METHODS
 
 

@@ -6,15 +6,12 @@ import json
 import re
 import shlex
 import shutil
-from io import StringIO
 
 import numpy as np
 import pytest
 from PIL import Image
-from rich.console import Console
 
 import recoseg as package
-from recoseg.cli import predict
 from recoseg.predict.output_folder import OutputFolder
 
 
@@ -26,16 +23,6 @@ def run(trained_run, small):
 
 def results(folder) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-
-
-def test_progress_counts_whole_images(monkeypatch) -> None:
-    monkeypatch.setattr(predict, "SECONDS_BETWEEN_LINES", 0.0)
-    console = Console(file=StringIO())
-    with predict.progress_of(console, 60) as told:
-        told(6.0)
-        told(6.7)  # the seventh is a large one
-    lines = console.file.getvalue().splitlines()
-    assert [line.partition(",")[0] for line in lines] == ["6 of 60 images"] * 2
 
 
 def test_a_folder_is_labelled(recoseg, run, photos, tmp_path) -> None:

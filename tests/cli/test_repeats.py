@@ -44,7 +44,7 @@ def test_seeds_are_runs_of_their_own_with_a_table_and_a_page(recoseg, tmp_path, 
     ends = [100 * min(max(end, 0), 1) for end in (middle - half, middle + half)]
     assert f"95% interval {ends[0]:.1f} to {ends[1]:.1f}" in " ".join(table.split())
     assert f"range {100 * min(scores):.1f} to {100 * max(scores):.1f}" in " ".join(table.split())
-    assert "95% intervals, from drawing the 3 images anew" in table
+    assert "95% bootstrap intervals over 3 images" in table
 
 
 def test_the_same_command_skips_what_is_done_and_goes_on_with_the_rest(
@@ -107,7 +107,7 @@ def test_folds_validate_every_labelled_image_once(recoseg, tmp_path, on_photos) 
     row = next(line for line in outcome.out.splitlines() if line.strip().startswith("pooled"))
     assert f" {100 * pooled.mean_iou:.1f}% (" in row
     assert f" {100 * pooled.accuracy:.1f}%" in row
-    assert "drawing the 6 images anew" in outcome.out
+    assert "intervals over 6 images" in outcome.out
     page = (tmp_path / "runs" / "a" / "index.html").read_text(encoding="utf-8")
     assert f"validated once: mean IoU {100 * pooled.mean_iou:.1f}% over all 6 images" in page
     assert recoseg("train", "--folds", "3", "--out", "runs/a", *on_photos).out.count("done already") == 3

@@ -27,13 +27,13 @@ def table(recoseg, tmp_path, trained_run, small, capsys):
 def test_a_difference_that_may_be_chance_is_named(table) -> None:
     told = table()
     assert "±0.0 (±0.0 to ±0.0)" in told
-    assert "95% intervals, from drawing the 3 images anew" in told
+    assert "95% bootstrap intervals over 3 images" in told
     assert "May be chance on these 3 images: the difference of copy." in told
 
 
 def test_one_image_has_no_intervals(table) -> None:
     told = table("--data.num-val=1")
-    said = "One validation image: how far other images would move these scores, nobody can tell."
+    said = "One validation image: too few for confidence intervals."
     assert said in " ".join(told.split())
     assert "(" not in told
 

@@ -11,9 +11,9 @@ from PIL import Image
 from rich.console import Console
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from recoseg import progress
 from recoseg.config import load
 from recoseg.runs.start import new_run
-from recoseg.training import log as progress
 
 
 @pytest.fixture
@@ -89,10 +89,11 @@ def test_a_terminal_shows_a_bar_with_parts_speed_memory_and_time_left(run_on) ->
 
 
 def test_elsewhere_there_are_plain_lines(run_on, monkeypatch) -> None:
-    monkeypatch.setattr(progress, "PLAIN_LINE_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
     shown = run_on(terminal=False)
     assert "\x1b" not in shown
-    lines = [line for line in shown.splitlines() if line.startswith("4/4  loss ")]
+    lines = [line for line in shown.splitlines() if line.startswith("4 of 4 iterations, ")]
     assert len(lines) == 1
     assert "images/s" in lines[0]
+    assert "  loss " in lines[0]
     assert shown.count("mean IoU") == 2

@@ -255,10 +255,10 @@ def test_the_limit_of_a_gigapixel_is_a_gigapixel(size, says, told, monkeypatch, 
 
 WITH_LITTLE_MEMORY = """
 import resource, sys
-from recoseg.cli import predict
+from recoseg import progress
 from recoseg.cli.main import main
 
-predict.SECONDS_BETWEEN_LINES = float("inf")  # lines of progress depend on the time that things take
+progress.SECONDS_BETWEEN_LINES = float("inf")  # lines of progress depend on the time that things take
 
 main("predict run photos/images -o warm".split())  # all that is needed is imported, and was used once
 pages = int(open("/proc/self/statm").read().split()[0])

@@ -12,7 +12,6 @@ from recoseg.data.file_dataset import Entry
 from recoseg.data.label_codes import ByValue
 from recoseg.data.problem import Problem
 from recoseg.figures.contact_sheet import checked_image, draw_contact_sheet, labelled_image
-from recoseg.figures.sheet import Heading
 from recoseg.overlay import Overlay
 from recoseg.types import IGNORE, ClassInfo
 
@@ -70,20 +69,12 @@ def test_whatever_can_be_shown_of_broken_files_is_shown(entry) -> None:
     assert checked_image("a", replace(entry, labels=None), [], None, None).picture is None
 
 
-def test_the_sheet_holds_all_of_them_with_what_is_wrong(tmp_path, monkeypatch) -> None:
-    from matplotlib.figure import Figure
-
-    words: list[str] = []
-    plain = Figure.text
-    monkeypatch.setattr(
-        Figure, "text", lambda self, x, y, s, **how: (words.append(s), plain(self, x, y, s, **how))[1]
-    )
+def test_the_sheet_holds_all_of_them_with_what_is_wrong(tmp_path, texts) -> None:
     sound = labelled_image("sound", IMAGE, leaf(), CLASSES)
     wrong = replace(sound, name="wrong", trouble="no pixel has a class " * 30)
     gone = replace(sound, name="gone", picture=None, seen=frozenset())
-    draw_contact_sheet(tmp_path / "a.png", [wrong, gone, *[sound] * 4], CLASSES, Heading("title", "about"))
+    draw_contact_sheet(tmp_path / "a.svg", [wrong, gone, *[sound] * 4], CLASSES, title="title", about="about")
+    words = texts(tmp_path / "a.svg")
     assert {"title", "about", "wrong", "gone", "cannot be read", "leaf"} <= set(words)
     assert words.count("sound") == 4
-    assert sum(word.startswith("no pixel") for word in words) <= 3, "a long story is cut"
-    with Image.open(tmp_path / "a.png") as picture:
-        assert (np.asarray(picture.convert("RGB")) == [0, 200, 0]).all(2).any()
+    assert sum("pixel has a" in word for word in words) <= 3, "a long story is cut"

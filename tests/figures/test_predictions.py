@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from recoseg.figures.predictions import PANEL, PredictedImage, draw_predictions
+from recoseg.figures import predictions
+from recoseg.figures.predictions import PredictedImage, draw_predictions
 from recoseg.types import IGNORE, ClassInfo
 
 CLASSES = ClassInfo(("road", "sky", "car"), ((200, 0, 0), (0, 0, 200), (0, 200, 0)))
@@ -39,31 +40,29 @@ def colours_of(path) -> np.ndarray:
 def test_maps_are_drawn_in_the_colours_of_the_dataset(tmp_path) -> None:
     draw_predictions(tmp_path / "a.png", [example()], CLASSES)
     pixels = colours_of(tmp_path / "a.png")
-    panel = PANEL * 200 * PANEL / 2 * 200
-    for colour, least in (((200, 0, 0), 1.4), ((0, 0, 200), 1.4), ((99, 99, 99), 0.95)):
-        assert (pixels == colour).all(2).sum() > least * panel
+    panel = (pixels == (99, 99, 99)).all(2).sum()
+    assert panel > 0.05 * pixels[..., 0].size
+    for colour in ((200, 0, 0), (0, 0, 200)):
+        assert (pixels == colour).all(2).sum() > 1.3 * panel  # about half of three maps
     assert not (pixels == (0, 200, 0)).all(2).any()  # no car, no box
 
 
 @pytest.mark.parametrize(("arrows", "zoom"), [(True, False), (False, True), (True, True)])
-def test_arrows_and_zooms_show_the_corner_where_the_runs_differ(tmp_path, arrows, zoom) -> None:
+def test_arrows_and_zooms_show_the_corner_where_the_runs_differ(monkeypatch, tmp_path, arrows, zoom) -> None:
     one = example()
     (spot,) = one.spots(1)
     assert spot.rows.start >= 30
     assert spot.columns.start >= 60
-    draw_predictions(tmp_path / "plain.png", [one], CLASSES)
-    draw_predictions(tmp_path / "marked.png", [one], CLASSES, arrows=arrows, zoom=zoom)
-    plain, marked = colours_of(tmp_path / "plain.png"), colours_of(tmp_path / "marked.png")
-    rows = slice(0, round((0.3 + PANEL / 2) * 200))  # titles and the first row
-    if zoom:
-        assert marked.shape[0] == pytest.approx(plain.shape[0] + (PANEL / 2 + 0.08) * 200, abs=2)
-    differ = (plain[rows] != marked[rows]).any(2)
-    columns = np.flatnonzero(differ.any(0)) / 200
-    inside = (columns - 0.08) % (PANEL + 0.08) / PANEL
-    assert len(columns)
-    assert inside.min() > 0.6  # nothing is marked away from the corner
-    touched = {int((column - 0.08) // (PANEL + 0.08)) for column in columns}
-    assert touched == ({0, 1, 2, 3} if zoom else {1, 2, 3})
+    drawn = []
+    monkeypatch.setattr(predictions, "draw_image_grid", lambda path, rows, **how: drawn.extend(rows))
+    draw_predictions(tmp_path / "a.png", [one], CLASSES, arrows=arrows, zoom=zoom)
+    first, *zoomed = drawn
+    assert [len(panel.arrows) for panel in first] == [0, *[int(arrows)] * 3]  # the photo has none
+    assert [panel.frame for panel in first] == [spot if zoom else None] * 4
+    assert len(zoomed) == zoom
+    for row in zoomed:
+        assert [panel.title for panel in row] == [""] * 4
+        assert (row[2].pixels == first[2].pixels[spot.rows, spot.columns]).all()
 
 
 def test_where_runs_agree_nothing_is_marked(tmp_path) -> None:
@@ -78,5 +77,4 @@ def test_where_runs_agree_nothing_is_marked(tmp_path) -> None:
 
 def test_images_of_all_shapes_share_a_picture(tmp_path) -> None:
     draw_predictions(tmp_path / "a.png", [example(), example(90, 30), example(1, 1)], CLASSES, arrows=True)
-    height = colours_of(tmp_path / "a.png").shape[0] / 200
-    assert height == pytest.approx(0.3 + PANEL * 2.5 + 3 * 0.08 + 0.33 + 0.08, abs=0.02)
+    assert colours_of(tmp_path / "a.png").shape[0] > 600

@@ -1,30 +1,13 @@
 """What classes are taken for."""
 
-import numpy as np
 import pytest
 
-from recoseg.report.confusion_matrix import confused_pairs, confusion, row_shares
+from recoseg.report.confusion_matrix import confusion
 
 
 @pytest.fixture
 def read_confusion(read_html):
     return lambda *runs: read_html(confusion(runs))
-
-
-def test_rows_are_shares_and_a_class_without_pixels_has_none():
-    shares = row_shares([[3, 1, 0], [0, 5, 0], [0, 0, 0]])
-    assert shares[:2].tolist() == [[0.75, 0.25, 0], [0, 1, 0]]
-    assert np.isnan(shares[2]).all()
-
-
-def test_the_most_confused_pairs_come_first_and_the_diagonal_never():
-    shares = row_shares([[50, 30, 20], [40, 60, 0], [0, 0, 9]])
-    assert confused_pairs(shares) == [(1, 0), (0, 1), (0, 2)]
-    assert confused_pairs(shares, most=1) == [(1, 0)]
-
-
-def test_what_is_below_one_per_cent_is_not_worth_saying():
-    assert confused_pairs(row_shares([[1000, 9], [10, 990]])) == [(1, 0)]
 
 
 def test_the_pairs_are_said_in_words(read_confusion, make_run):

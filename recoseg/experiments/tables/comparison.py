@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING
 
 from recoseg.evaluate.seed_statistics import PairedDifference, holm, paired_difference, pairs_needed
 from recoseg.experiments.plan.grids import ROWS
-from recoseg.experiments.tables.grid_table import heading, require_comparable, signed
+from recoseg.experiments.tables.grid_table import heading, signed
+from recoseg.experiments.tables.lines import require_comparable
 from recoseg.experiments.tables.results import Result
-from recoseg.experiments.tables.table_formats import empty_block
+from recoseg.tables import Table
 from recoseg.text import DASH, how_many, listed
-
-if TYPE_CHECKING:
-    from rich.console import Group
 
 _HEAD = ("method", "seeds", "mean", "SD", "diff.", "95% interval", "SD diff", "p t", "p flip", "p Holm",
          "more seeds")  # fmt: skip
@@ -81,59 +78,43 @@ def _notes(one: Comparison, *, unpaired: Sequence[int]) -> list[str]:
     return notes
 
 
-@dataclass(frozen=True)
-class ComparisonTable:
-    """Comparisons with one row in one column, each with its p-value after Holm's correction."""
+def tables_of(comparisons: Sequence[Comparison], size: float) -> list[Table]:
+    """A table for each column and first row; Holm's correction is over all of them.
 
-    comparisons: Sequence[tuple[Comparison, float]]
-    size: float  # the difference that "more seeds" resolve
-
-    @property
-    def caption(self) -> str:
-        one, _ = self.comparisons[0]
-        return f"{heading(one.column)}: against {ROWS[one.first].title}"
-
-    def cells(self, bold: str, write: Callable[[str], str] = str) -> list[list[str]]:
-        """The head and all lines as text; differences with an interval that excludes 0 are bold."""
-        arm = {run.seed: run for one, _ in self.comparisons for run, _ in one.runs}
-        title = ROWS[self.comparisons[0][0].first].title
-        rows = [[*_HEAD], [title, *_arm_as_text(list(arm.values())), *[DASH] * 7]]
-        for one, holm_p_value in self.comparisons:
-            difference = one.difference
-            low, high = difference.interval
-            more = max(0, pairs_needed(difference.spread, self.size) - len(one.runs))
-            rows.append([
-                ROWS[one.second].title,
-                *_arm_as_text([run for _, run in one.runs]),
-                signed(difference.mean, 1),
-                f"{signed(low, 1)}, {signed(high, 1)}",
-                f"{difference.spread:.1f}",
-                *map(_as_p_value, (difference.p_value, difference.flip_p_value, holm_p_value)),
-                f"{more:,}",
-            ])  # fmt: skip
-        written = [[write(cell) for cell in row] for row in rows]
-        for row, (one, _) in zip(written[2:], self.comparisons, strict=True):
-            row[4] = row[4] if one.difference.interval.holds(0) else bold % row[4]
-        return written
-
-
-def tables_of(comparisons: Sequence[Comparison], size: float) -> list[ComparisonTable]:
-    """A table for each column and first row; Holm's correction is over all of them."""
+    Differences with an interval that excludes 0 are bold; `size` is the difference that "more seeds" resolve.
+    """
     corrected = zip(comparisons, holm([one.difference.p_value for one in comparisons]), strict=True)
-    grouped = groupby(corrected, key=lambda item: (item[0].column, item[0].first))
-    return [ComparisonTable(list(group), size) for _, group in grouped]
+    tables = []
+    for (column, first), group in groupby(corrected, key=lambda item: (item[0].column, item[0].first)):
+        members = list(group)
+        arm = {run.seed: run for one, _ in members for run, _ in one.runs}
+        rows = [[ROWS[first].title, *_arm_as_text(list(arm.values())), *[DASH] * 7]]
+        table = Table(
+            head=_HEAD,
+            rows=rows + [_cells(one, holm_p_value, size) for one, holm_p_value in members],
+            title=f"{heading(column)}: against {ROWS[first].title}",
+            bold=[
+                (row, 4) for row, (one, _) in enumerate(members, 1) if not one.difference.interval.holds(0)
+            ],
+            label=f"compare-{column}-{first}",
+        )
+        tables.append(table)
+    return tables
 
 
-def terminal(table: ComparisonTable) -> Group:
-    """For rich to print; 80 columns are enough."""
-    from rich.console import Group
-    from rich.text import Text
-
-    head, *rows = table.cells("[bold]%s[/]")
-    block = empty_block(head)
-    for row in rows:
-        block.add_row(*(Text.from_markup(cell, emoji=False) for cell in row))
-    return Group(Text(table.caption, style="bold"), block, Text())
+def _cells(one: Comparison, holm_p_value: float, size: float) -> list[str]:
+    difference = one.difference
+    low, high = difference.interval
+    more = max(0, pairs_needed(difference.spread, size) - len(one.runs))
+    return [
+        ROWS[one.second].title,
+        *_arm_as_text([run for _, run in one.runs]),
+        signed(difference.mean, 1),
+        f"{signed(low, 1)}, {signed(high, 1)}",
+        f"{difference.spread:.1f}",
+        *map(_as_p_value, (difference.p_value, difference.flip_p_value, holm_p_value)),
+        f"{more:,}",
+    ]
 
 
 def legend(number: int, size: float) -> str:

@@ -1,199 +1,17 @@
-"""The table of a grid: a line for each method in each column, beside the paper's figures, in words."""
+"""The table of a grid in words: its tables, its caption, its plain numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import fsum
+from itertools import chain
 
 from recoseg.errors import UserError
-from recoseg.evaluate.resampling import Interval
-from recoseg.evaluate.seed_statistics import is_ahead, mean_interval, score_interval
 from recoseg.experiments.plan.grids import COLUMNS, DATASETS, ROWS, Grid
-from recoseg.experiments.tables.costs import Cost, measured_costs
-from recoseg.experiments.tables.results import PaperFigure, Result, paper_figure, paper_tables
+from recoseg.experiments.tables.lines import Line, summarise
+from recoseg.experiments.tables.results import Result, measured_costs
+from recoseg.tables import MINUS, Table
 from recoseg.text import DASH, listed
-
-
-@dataclass(frozen=True, kw_only=True)
-class Line:
-    """A row in a column, scores in per cent; what there is no result of is none."""
-
-    column: str
-    row: str | None  # none for a method that is in the paper's table alone
-    title: str
-    baseline: str  # the row that it is compared with
-    scores: Mapping[int, float]  # seed -> mean IoU
-    missing: tuple[int, ...] = ()  # seeds without a result
-    boundary_iou: float | None = None
-    boundary_f: float | None = None
-    cost: Cost | None = None  # of a run
-    difference: float | None = None  # to the baseline: the mean over seeds that both have
-    difference_interval: Interval | None = None  # 95 %, of that mean
-    best: bool = False
-    paper: PaperFigure | None = None
-    paper_difference: float | None = None
-    gap: float | None = None  # how far the mean is from that of the same network with all labels
-    paper_gap: float | None = None
-
-    @property
-    def is_baseline(self) -> bool:
-        return self.row == self.baseline
-
-    @property
-    def mean(self) -> float | None:
-        return mean_of(list(self.scores.values()))
-
-    @property
-    def interval(self) -> Interval | None:
-        """95 % interval of the mean over seeds."""
-        return score_interval(list(self.scores.values()), highest=100.0)
-
-    @property
-    def is_apart(self) -> bool:
-        """Whether the interval of the difference excludes 0."""
-        return self.difference_interval is not None and not self.difference_interval.holds(0)
-
-    @property
-    def lowest(self) -> float | None:
-        return min(self.scores.values(), default=None)
-
-    @property
-    def highest(self) -> float | None:
-        return max(self.scores.values(), default=None)
-
-
-def summarise(grid: Grid, results: Sequence[Result]) -> list[Line]:
-    """All lines of a grid, column by column."""
-    require_comparable(results)
-    lines = []
-    for column in grid.columns:
-        found = [result for result in results if result.column == column and result.seed in grid.seeds]
-        lines += _with_best(_lines_of(grid, column, found)) + _lines_of_others(grid, column)
-    return _with_gaps(grid, lines) if grid.gaps else lines
-
-
-def _with_gaps(grid: Grid, lines: Sequence[Line]) -> list[Line]:
-    """How far each line is from all labels: ours from supervised learning with the same network; the
-    paper's from what its table has for the same system, or for supervised learning."""
-    whole = {(line.row or line.title, COLUMNS[line.column].dataset): line
-             for line in lines if line.column.endswith("-all")}  # fmt: skip
-
-    def with_gap(line: Line) -> Line:
-        if line.column.endswith("-all"):
-            return line
-        dataset = COLUMNS[line.column].dataset
-        model = ROWS[line.row].model if line.row else None
-        ours = whole.get(("supervised-v2" if model == "deeplab_v2" else "supervised", dataset))
-        own = whole.get((line.title, dataset)) or whole.get((f"{line.title}, all labels", dataset))
-        gap = ours.mean - line.mean if ours and ours.mean is not None and line.mean is not None else None
-        full = (own or ours) if line.paper else None
-        paper_gap = full.paper.mean - line.paper.mean if full and full.paper and line.paper else None
-        return replace(line, gap=gap, paper_gap=paper_gap)
-
-    return [with_gap(line) for line in lines]
-
-
-def require_comparable(results: Sequence[Result]) -> None:
-    for result in results:
-        asked = COLUMNS[result.column].subset
-        if result.subset != asked:
-            raise UserError(f"{result.row} in {result.column} was scored on {result.subset}, not on {asked}")
-    for column in dict.fromkeys(result.column for result in results):
-        counts = sorted({result.pixels for result in results if result.column == column})
-        if len(counts) > 1:
-            pixels = listed([f"{count:,}" for count in counts])
-            raise UserError(f"runs of {column} were scored on other data than each other: {pixels} pixels")
-
-
-def baseline_of(grid: Grid, column: str) -> str:
-    """The grid's baseline, or the first row of a column that does not have it, as those with all labels."""
-    rows = [row for row, where in grid.pairs if where == column]
-    return grid.baseline if grid.baseline in rows else rows[0]
-
-
-def _lines_of(grid: Grid, column: str, results: Sequence[Result]) -> list[Line]:
-    of_row: dict[str, dict[int, Result]] = {}
-    for result in sorted(results, key=lambda result: result.seed):
-        of_row.setdefault(result.row, {})[result.seed] = result
-    baseline = baseline_of(grid, column)
-    base = _percents(of_row.get(baseline, {}))
-    paper_base = paper_figure(grid.table, baseline, column)
-    lines = []
-    for row in (row for row, where in grid.pairs if where == column):
-        found = of_row.get(row, {})
-        scores = _percents(found)
-        paper = paper_figure(grid.table, row, column)
-        differences = [scores[seed] - base[seed] for seed in scores if seed in base]
-        line = Line(
-            column=column,
-            row=row,
-            title=ROWS[row].title,
-            baseline=baseline,
-            scores=scores,
-            missing=tuple(seed for seed in grid.seeds if seed not in scores),
-            boundary_iou=_mean_percent(result.boundary_iou for result in found.values()),
-            boundary_f=_mean_percent(result.boundary_f_score for result in found.values()),
-            difference=mean_of(differences),
-            difference_interval=mean_interval(differences),
-            paper=paper,
-            paper_difference=paper.mean - paper_base.mean if paper and paper_base else None,
-        )
-        lines.append(line)
-    return lines
-
-
-def _lines_of_others(grid: Grid, column: str) -> list[Line]:
-    """Methods that we do not have, as the paper's table quotes them."""
-    name, baseline = f"{grid.table}-others", baseline_of(grid, column)
-    base = paper_figure(grid.table, baseline, column)
-    lines = []
-    for title in paper_tables().get(name, {}):
-        paper = paper_figure(name, title, column) if title != "title" else None
-        if paper:
-            difference = paper.mean - base.mean if base else None
-            line = Line(column=column, row=None, title=title, baseline=baseline, scores={})
-            lines.append(replace(line, paper=paper, paper_difference=difference))
-    return lines
-
-
-def _with_best(lines: Sequence[Line]) -> list[Line]:
-    """Mark the best of rows with all seeds: with one seed the highest score and what reads like it, with
-    several a mean that is ahead of all others by more than chance; one row alone is no best."""
-    whole = {line.row: line for line in lines if line.scores and not line.missing}
-    highest = max((round(line.mean or 0, 1) for line in whole.values()), default=None)
-
-    def is_best(line: Line) -> bool:
-        others = [list(other.scores.values()) for row, other in whole.items() if row != line.row]
-        if line.row not in whole or not others:
-            return False
-        if len(line.scores) == 1:
-            return round(line.mean or 0, 1) == highest
-        return is_ahead(list(line.scores.values()), others)
-
-    return [replace(line, best=is_best(line)) for line in lines]
-
-
-def _percents(results: Mapping[int, Result]) -> dict[int, float]:
-    return {seed: 100 * result.mean_iou for seed, result in results.items()}
-
-
-def _mean_percent(shares: Iterable[float | None]) -> float | None:
-    return mean_of([100 * share for share in shares if share is not None])
-
-
-def mean_of(values: Sequence[float]) -> float | None:
-    """Exact sums: equal scores in another order are a tie."""
-    return fsum(values) / len(values) if values else None
-
-
-# The table, in words that all formats share.
-
-_OURS = ("method", "mean IoU", "95% interval", "against baseline", "seeds")
-_WIDE = ("boundary IoU", "boundary F")
-_COSTS = ("minutes", "GB")
-_PAPERS = ("paper", "paper against baseline")
-MINUS = "\N{MINUS SIGN}"
 
 
 @dataclass(frozen=True)
@@ -212,53 +30,164 @@ class GridTable:
     def columns(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(line.column for line in self.lines))
 
-    @property
-    def head(self) -> tuple[str, ...]:
-        """What the paper says nothing of is left out."""
-        has_figures = any(line.paper for line in self.lines)
-        compares = any(line.paper_difference is not None and not line.is_baseline for line in self.lines)
-        wide = _WIDE + (_COSTS if self.has_costs else ()) if self.wide else ()
-        return _OURS + wide + _PAPERS[: has_figures + compares]
+    def block(self, column: str) -> list[Line]:
+        return [line for line in self.lines if line.column == column]
 
-    @property
-    def has_costs(self) -> bool:
-        return self.wide and any(line.cost for line in self.lines)
-
-    @property
-    def caption(self) -> tuple[str, ...]:
-        """Sentences: what it is, what was measured, and what it is compared with."""
-        return tuple(
-            sentence
-            for sentence in (
-                f"{self.title}.",
-                self.measured,
-                self.compared,
-                self.brackets,
-                "Minutes and peak memory of a run are measured apart, on one thread of a quiet machine."
-                if self.has_costs
-                else "",
-                self.quoted,
-                self.not_run,
+    def tables(self) -> list[Table]:
+        """A table for each column."""
+        write = self._cells()
+        return [
+            Table(
+                head=tuple(write),
+                rows=[[cell(line) for cell in write.values()] for line in self.block(column)],
+                title=heading(column),
+                bold=[(row, 1) for row, line in enumerate(self.block(column)) if line.best],
+                dim=[row for row, line in enumerate(self.block(column)) if not line.scores],
+                label=f"{self.name}-{COLUMNS[column].dataset}",
             )
-            if sentence
+            for column in self.columns
+        ]
+
+    def _cells(self) -> dict[str, Callable[[Line], str]]:
+        """Heading -> text of a line. Figures that the paper does not have take no column."""
+        cells: dict[str, Callable[[Line], str]] = {
+            "method": lambda line: line.title,
+            "mean IoU": _mean_as_text,
+            "95% interval": _interval_as_text,
+            "against baseline": lambda line: _difference(line, line.difference, 1) + "*" * line.is_apart,
+            "seeds": _seeds_as_text,
+        }
+        if self.wide:
+            cells["boundary IoU"] = lambda line: _rounded(line.boundary_iou, 1)
+            cells["boundary F"] = lambda line: _rounded(line.boundary_f, 1)
+        if self.has_costs:
+            cells["minutes"] = lambda line: _rounded(line.cost.minutes if line.cost else None, 0)
+            cells["GB"] = lambda line: _rounded(line.cost.gigabytes if line.cost else None, 1)
+        if any(line.paper for line in self.lines):
+            cells["paper"] = _paper_as_text
+        if any(line.paper_difference is not None and not line.is_baseline for line in self.lines):
+            cells["paper against baseline"] = lambda line: (
+                _difference(line, line.paper_difference, 2) if line.paper else DASH
+            )
+        return cells
+
+    def side_by_side(self) -> Table:
+        """A row for each method: its mean and interval in every column, the paper's mean where it has any."""
+        lines = {(line.row or line.title, line.column): line for line in self.lines}
+        in_paper = {line.column for line in self.lines if line.paper}
+        rows: list[list[str]] = []
+        bold: list[tuple[int, int]] = []
+        for method, title in {line.row or line.title: line.title for line in self.lines}.items():
+            row = [title]
+            for column in self.columns:
+                line = lines.get((method, column))
+                bold += [(len(rows), len(row))] if line and line.best else []
+                row.append(_score_and_interval(line) if line else DASH)
+                row += [_paper_as_text(line) if line else DASH] if column in in_paper else []
+            rows.append(row)
+        heads = [[heading(column), *(["paper"] if column in in_paper else [])] for column in self.columns]
+        head = ["method", *chain.from_iterable(heads)]
+        return Table(head=head, rows=rows, bold=bold, label=self.name)
+
+    def records(self) -> list[dict[str, object]]:
+        """Plain numbers: a record for each row in each column."""
+        return [self._record(line) for line in self.lines]
+
+    def _record(self, line: Line) -> dict[str, object]:
+        column, paper, interval, apart = (
+            COLUMNS[line.column],
+            line.paper,
+            line.interval,
+            line.difference_interval,
         )
+        return {
+            "grid": self.name,
+            "profile": self.profile,
+            "column": line.column,
+            "dataset": DATASETS[column.dataset],
+            "labels": column.title,
+            "scored_on": column.subset,
+            "row": line.row,
+            "method": line.title,
+            "mean_iou": line.mean,
+            "lowest": min(line.scores.values(), default=None),
+            "highest": max(line.scores.values(), default=None),
+            "baseline": line.baseline,
+            "interval_low": interval and interval.low,
+            "interval_high": interval and interval.high,
+            "difference": line.difference,
+            "difference_low": apart and apart.low,
+            "difference_high": apart and apart.high,
+            "best": "yes" if line.best else None,
+            "boundary_iou": line.boundary_iou,
+            "boundary_f": line.boundary_f,
+            "minutes": line.cost and line.cost.minutes,
+            "gigabytes": line.cost and line.cost.gigabytes,
+            "seeds": " ".join(map(str, line.scores)),
+            "missing_seeds": " ".join(map(str, line.missing)),
+            "paper_mean_iou": paper and paper.mean,
+            "paper_range": paper and paper.spread,
+            "paper_difference": line.paper_difference,
+            "paper_table": paper and paper.table,
+            "gap": line.gap,
+            "paper_gap": line.paper_gap,
+        }
+
+    def caption(self, *, beside: bool = False) -> str:
+        """What the table is, what was measured and what it is compared with; `beside` without differences."""
+        one_seed = len(self.seeds) == 1
+        seeds = (
+            f"seed {self.seeds[0]} alone; the highest is bold."
+            if one_seed
+            else f"mean and its 95% interval over seeds {listed(list(map(str, self.seeds)))}; "
+            "a bold row has all seeds and is ahead of all others by the 95% intervals of the differences."
+        )
+        differences = (
+            "; differences are means over the seeds that both have, "
+            "with * where their 95% interval excludes 0"
+        )
+        tables = list(dict.fromkeys(line.paper.table for line in self.lines if line.paper))
+        quoted = any(line.row is None for line in self.lines)
+        paper = (
+            f"Paper: {listed(tables)} of Liu et al. (2021)"
+            f"{', ± its range over three runs' if self.has_ranges else ''}"
+            f"{'; methods without seeds are quoted there' if quoted else ''}."
+        )
+        missing = sum(len(line.missing) for line in self.lines)
+        runs = missing + sum(len(line.scores) for line in self.lines)
+        sentences = {
+            f"{self.title}.": True,
+            f"{self.origin}; mean IoU in per cent on {self.scored}, {seeds}": True,
+            f"Baseline: {self.baselines}{'' if one_seed else differences}.": not beside,
+            "In brackets: points below all labels.": any(
+                line.gap is not None or line.paper_gap is not None for line in self.lines
+            ),
+            "Minutes and peak memory of a run are measured apart, on one thread of a quiet machine.": (
+                self.has_costs and not beside
+            ),
+            paper: bool(tables),
+            f"{missing} of {runs} runs are missing.": missing > 0,
+        }
+        return " ".join(sentence for sentence, applies in sentences.items() if applies)
 
     @property
-    def caption_beside(self) -> tuple[str, ...]:
-        """The same for a table side by side, which has no differences."""
-        return tuple(
-            filter(None, (f"{self.title}.", self.measured, self.brackets, self.quoted, self.not_run))
-        )
+    def origin(self) -> str:
+        """Grid, profile and the length of its runs, where there are some."""
+        length = f", {self.length}" if self.length else ""
+        return f"Grid {self.name}, profile {self.profile}{length}"
 
     @property
     def length(self) -> str:
-        """How long its runs are, or nothing while there is none."""
         return f"{listed([f'{count:,}' for count in self.iterations])} iterations" if self.iterations else ""
 
     @property
     def baselines(self) -> str:
         """The row that others are compared with; a column without it has another."""
         return " or ".join(dict.fromkeys(ROWS[line.baseline].title for line in self.lines))
+
+    @property
+    def has_costs(self) -> bool:
+        return self.wide and any(line.cost for line in self.lines)
 
     @property
     def has_ranges(self) -> bool:
@@ -273,59 +202,6 @@ class GridTable:
             return next(iter(subsets.values()))
         return listed([f"{subset} of {DATASETS[name]}" for name, subset in subsets.items()])
 
-    @property
-    def one_seed(self) -> bool:
-        return len(self.seeds) == 1
-
-    @property
-    def measured(self) -> str:
-        origin = ", ".join(filter(None, [f"Grid {self.name}", f"profile {self.profile}", self.length]))
-        seeds = (
-            f"seed {self.seeds[0]} alone; the highest is bold."
-            if self.one_seed
-            else f"mean and its 95% interval over seeds {listed([str(seed) for seed in self.seeds])}; "
-            "a bold row has all seeds and is ahead of all others by the 95% intervals of the differences."
-        )
-        return f"{origin}; mean IoU in per cent on {self.scored}, {seeds}"
-
-    @property
-    def compared(self) -> str:
-        if self.one_seed:
-            return f"Baseline: {self.baselines}."
-        return (
-            f"Baseline: {self.baselines}; differences are means over the seeds that both have, "
-            "with * where their 95% interval excludes 0."
-        )
-
-    @property
-    def brackets(self) -> str:
-        gaps = any(line.gap is not None or line.paper_gap is not None for line in self.lines)
-        return "In brackets: points below all labels." if gaps else ""
-
-    @property
-    def quoted(self) -> str:
-        where = listed(list(dict.fromkeys(line.paper.table for line in self.lines if line.paper)))
-        runs = ", ± its range over three runs" if self.has_ranges else ""
-        others = (
-            "; methods without seeds are quoted there" if any(line.row is None for line in self.lines) else ""
-        )
-        return f"Paper: {where} of Liu et al. (2021){runs}{others}." if where else ""
-
-    @property
-    def not_run(self) -> str:
-        missing = sum(len(line.missing) for line in self.lines)
-        there = sum(len(line.scores) for line in self.lines)
-        return f"{missing} of {missing + there} runs are missing." if missing else ""
-
-    def block(self, column: str) -> list[Line]:
-        return [line for line in self.lines if line.column == column]
-
-    def cells(self, line: Line) -> tuple[str, ...]:
-        """What a line says, below `head`."""
-        wide = _wide_as_text(line) if self.wide else ()
-        costs = _costs_as_text(line) if self.has_costs else ()
-        return (line.title, *_ours_as_text(line), *wide, *costs, *_paper_as_text(line))[: len(self.head)]
-
 
 def grid_table(
     name: str, grid: Grid, results: Sequence[Result], *, profile: str, wide: bool = False
@@ -338,11 +214,7 @@ def grid_table(
         replace(line, cost=measured_costs().of(line.row, line.column, profile))
         for line in summarise(grid, results)
     ]
-    shown = [
-        result
-        for result in results
-        if (result.row, result.column) in grid.pairs and result.seed in grid.seeds
-    ]
+    shown = [one for one in results if (one.row, one.column) in grid.pairs and one.seed in grid.seeds]
     iterations = tuple(sorted({result.iterations for result in shown}))
     return GridTable(name, grid.title, profile, tuple(grid.seeds), iterations, tuple(lines), wide)
 
@@ -352,39 +224,46 @@ def heading(column: str) -> str:
     return f"{DATASETS[COLUMNS[column].dataset]}, {COLUMNS[column].title}"
 
 
-def _ours_as_text(line: Line) -> tuple[str, str, str, str]:
-    """Mean, its interval, difference and seeds."""
-    if line.row is None:
-        return DASH, DASH, DASH, DASH
+# Cells.
+
+
+def _mean_as_text(line: Line) -> str:
     if line.mean is None:
-        return "not run", DASH, DASH, f"0 of {len(line.missing)}"
-    interval = line.interval
-    return (
-        f"{line.mean:.1f}{_in_brackets(line.gap, 1)}",
-        f"{interval.low:.1f}–{interval.high:.1f}" if interval else DASH,
-        "baseline" if line.is_baseline else signed(line.difference, 1) + "*" * line.is_apart,
-        f"{len(line.scores)} of {len(line.scores) + len(line.missing)}"
-        if line.missing
-        else str(len(line.scores)),
-    )
+        return DASH if line.row is None else "not run"
+    return f"{line.mean:.1f}{_in_brackets(line.gap, 1)}"
 
 
-def _wide_as_text(line: Line) -> tuple[str, ...]:
-    return tuple(
-        DASH if figure is None else f"{figure:.1f}" for figure in (line.boundary_iou, line.boundary_f)
-    )
+def _interval_as_text(line: Line) -> str:
+    return f"{line.interval.low:.1f}–{line.interval.high:.1f}" if line.interval else DASH
 
 
-def _costs_as_text(line: Line) -> tuple[str, str]:
-    return (f"{line.cost.minutes:.0f}", f"{line.cost.gigabytes:.1f}") if line.cost else (DASH, DASH)
+def _seeds_as_text(line: Line) -> str:
+    number = len(line.scores)
+    if line.missing:
+        return f"{number} of {number + len(line.missing)}"
+    return DASH if line.row is None else str(number)
 
 
-def _paper_as_text(line: Line) -> tuple[str, str]:
+def _score_and_interval(line: Line) -> str:
+    """Such as "54.7 (51.6–57.7)", and the number of seeds where some are missing."""
+    interval = f" ({_interval_as_text(line)})" if line.interval else ""
+    seeds = f", {_seeds_as_text(line)} seeds" if line.scores and line.missing else ""
+    return _mean_as_text(line) + interval + seeds
+
+
+def _paper_as_text(line: Line) -> str:
     if line.paper is None:
-        return DASH, DASH
+        return DASH
     spread = "" if line.paper.spread is None else f" ± {line.paper.spread:.2f}"
-    difference = "baseline" if line.is_baseline else signed(line.paper_difference, 2)
-    return f"{line.paper.mean:.2f}{spread}{_in_brackets(line.paper_gap, 2)}", difference
+    return f"{line.paper.mean:.2f}{spread}{_in_brackets(line.paper_gap, 2)}"
+
+
+def _difference(line: Line, value: float | None, digits: int) -> str:
+    return "baseline" if line.is_baseline and value is not None else signed(value, digits)
+
+
+def _rounded(value: float | None, digits: int) -> str:
+    return DASH if value is None else f"{value:.{digits}f}"
 
 
 def _in_brackets(gap: float | None, digits: int) -> str:

@@ -1,4 +1,4 @@
-"""What is put into tables: results of our cells, as they are kept in files, and the paper's figures."""
+"""Numbers of the tables: results of our cells as files keep them, the paper's figures, measured costs."""
 
 from __future__ import annotations
 
@@ -96,3 +96,36 @@ def paper_figure(table: str | None, row: str, column: str) -> PaperFigure | None
             mean, spread = printed if isinstance(printed, list) else (printed, None)
             return PaperFigure(float(mean), spread, paper_tables()[name]["title"].partition(",")[0])
     return None
+
+
+# Minutes and memory of a run of each method, as benchmarks/methods.py measured them.
+
+COSTS_FILE = Path(__file__).with_name("costs.json")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of a run on one thread; memory is the peak of its process, with Python, torch and the images."""
+
+    minutes: Annotated[float, Limits(0)]
+    gigabytes: Annotated[float, Limits(0)]
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Where they were measured, and those of each row, such as classmix or reco-classmix."""
+
+    profile: str
+    column: str
+    machine: str
+    rows: dict[str, Cost]
+
+    def of(self, row: str | None, column: str, profile: str) -> Cost | None:
+        """None where it was not measured: of variants, on other data and in other profiles."""
+        return self.rows.get(row or "") if (column, profile) == (self.column, self.profile) else None
+
+
+@cache
+def measured_costs() -> Costs:
+    costs: Costs = read_record(COSTS_FILE, Costs, what="file of costs", remedy="install recoseg again")
+    return costs

@@ -11,7 +11,8 @@ from rich.console import Console
 
 from recoseg.errors import UserError
 from recoseg.experiments.plan.grids import GRIDS
-from recoseg.experiments.tables.class_scores import class_scores, comma_separated, latex, markdown, terminal
+from recoseg.experiments.tables.class_scores import class_scores, means
+from recoseg.tables import comma_separated, latex, markdown, terminal
 
 COLUMN = "camvid-20"
 GRID = GRIDS[COLUMN]
@@ -36,18 +37,18 @@ def results(result_of):
 def test_means_are_over_the_seeds_that_all_methods_have(results) -> None:
     table = class_scores(GRID, COLUMN, results)
     assert (table.methods, table.seeds) == (("ClassMix", "ReCo + ClassMix"), (0, 1))
-    lines = dict(table.lines)
-    assert lines["road_1"] == pytest.approx((85.0, 70.0))
-    assert lines["pole"] == pytest.approx((10.0, 25.0))  # where a class is absent, the other seeds count
-    assert lines["Mean IoU"] == pytest.approx((51.0, 53.0))
-    assert lines["Pixel accuracy"] == pytest.approx((85.0, 70.0))
-    assert lines["Boundary IoU"] == (None, None)
+    lines = {name: means(values) for name, values in table.lines.items()}
+    assert lines["road_1"] == pytest.approx((0.85, 0.7))
+    assert lines["pole"] == pytest.approx((0.1, 0.25))  # where a class is absent, the other seeds count
+    assert lines["Mean IoU"] == pytest.approx((0.51, 0.53))
+    assert lines["Pixel accuracy"] == pytest.approx((0.85, 0.7))
+    assert lines["Boundary IoU"] == [None, None]
 
 
 def test_seeds_that_were_not_asked_for_do_not_count(results) -> None:
     table = class_scores(replace(GRID, seeds=(1,)), COLUMN, results)
-    assert dict(table.lines)["road_1"] == pytest.approx((80.0, 70.0))
-    assert "scores in per cent, seed 1 alone, profile tiny" in table.caption
+    assert means(table.lines["road_1"]) == pytest.approx((0.8, 0.7))
+    assert "scores in per cent, seed 1 alone, profile tiny" in table.table().title
 
 
 def test_no_common_seed_is_a_clear_line(results) -> None:
@@ -57,7 +58,7 @@ def test_no_common_seed_is_a_clear_line(results) -> None:
 
 def test_every_format_has_all_figures_and_the_best_in_bold(results) -> None:
     table = class_scores(GRID, COLUMN, results)
-    text = markdown([table])
+    text = markdown([table.table()])
     assert "| road_1         |     85.0 |            70.0 |" in text  # +20 and +10: 15 ± 64
     assert "| Boundary IoU   |        – |               – |" in text
     assert "means over seeds 0 and 1, profile tiny" in text
@@ -69,32 +70,32 @@ def test_every_format_has_all_figures_and_the_best_in_bold(results) -> None:
             for result in results
         ],
     )
-    assert r"road\_1 & 85.0 & 70.0 \\" in latex([table])
-    assert r"Pixel accuracy & \textbf{75.5} & 50.5 \\" in latex([surely])
+    assert r"road\_1 & 85.0 & 70.0 \\" in latex([table.table()])
+    assert r"Pixel accuracy & \textbf{75.5} & 50.5 \\" in latex([surely.table()])
     one_seed = class_scores(replace(GRID, seeds=(1,)), COLUMN, results)
-    assert "| road_1         | **80.0** |            70.0 |" in markdown([one_seed])
-    rows = list(csv.DictReader(StringIO(comma_separated([table]))))
+    assert "| road_1         | **80.0** |            70.0 |" in markdown([one_seed.table()])
+    rows = list(csv.DictReader(StringIO(comma_separated(table.records()))))
     assert len(rows) == 2 * 6
     pole = {"profile": "tiny", "column": COLUMN, "score": "pole", "method": "ReCo + ClassMix"}
     assert {**pole, "percent": "25.0", "seeds": "0 1"} in rows
     console = Console(width=80, record=True)
-    console.print(terminal(table))
-    assert "road_1               85.0              70.0" in console.export_text()
+    console.print(terminal(table.table()))
+    assert "road_1              85.0        70.0" in console.export_text()
 
 
 def test_a_class_may_be_called_anything(results) -> None:
     odd = [replace(result, iou={"[red]|": 0.5}) for result in results]
     console = Console(width=80, record=True)
-    console.print(terminal(class_scores(GRID, COLUMN, odd)))
+    console.print(terminal(class_scores(GRID, COLUMN, odd).table()))
     assert "[red]|" in console.export_text()
-    assert r"| [red]\|" in markdown([class_scores(GRID, COLUMN, odd)])
+    assert r"| [red]\|" in markdown([class_scores(GRID, COLUMN, odd).table()])
 
 
 def test_equal_figures_are_both_best_and_none_is_where_all_are_equal(results, result_of) -> None:
     same = [replace(result, iou={"road_1": 0.5}) for result in results]
-    assert "|     50.0 |            50.0 |" in markdown([class_scores(GRID, COLUMN, same)])
+    assert "|     50.0 |            50.0 |" in markdown([class_scores(GRID, COLUMN, same).table()])
     third = [result_of("supervised", COLUMN, seed, 1.0, iou={"road_1": 0.4}) for seed in (0, 1)]
-    text = markdown([class_scores(GRID, COLUMN, [*same, *third])])
+    text = markdown([class_scores(GRID, COLUMN, [*same, *third]).table()])
     assert "|       40.0 |     50.0 |            50.0 |" in text  # neither is ahead of the other
-    text = markdown([class_scores(replace(GRID, seeds=(0,)), COLUMN, [*same, *third])])
+    text = markdown([class_scores(replace(GRID, seeds=(0,)), COLUMN, [*same, *third]).table()])
     assert "|       40.0 | **50.0** |        **50.0** |" in text

@@ -1,221 +1,281 @@
-"""What the results of a grid say."""
+"""The table of a grid, as text of several kinds."""
 
 from __future__ import annotations
 
+import csv
+import re
 from dataclasses import replace
-from itertools import permutations
+from io import StringIO
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from rich.console import Console
 
 from recoseg.errors import UserError
-from recoseg.experiments.plan.grids import GRIDS, Grid, all_of
-from recoseg.experiments.tables.grid_table import Line, baseline_of, mean_of, summarise
+from recoseg.experiments.plan.grids import GRIDS
+from recoseg.experiments.tables.grid_table import GridTable, grid_table, heading, signed
+from recoseg.experiments.tables.results import measured_costs
+from recoseg.tables import comma_separated, latex, markdown, terminal
 
 CITY = "cityscapes-20"
-ROWS = ("supervised", "classmix", "reco-classmix")
-GRID = Grid("Three methods", all_of(ROWS, CITY), "full-labels")
 
 
-def by_row(lines: list[Line]) -> dict[str | None, Line]:
-    return {line.row: line for line in lines}
-
-
-def test_mean_range_and_seeds_are_those_of_the_results(result_of) -> None:
-    scores = [
-        result_of("classmix", CITY, seed, percent) for seed, percent in ((2, 30.0), (0, 27.0), (1, 28.5))
-    ]
-    line = by_row(summarise(GRID, scores))["classmix"]
-    assert (line.mean, line.lowest, line.highest) == pytest.approx((28.5, 27.0, 30.0))
-    assert list(line.scores) == [0, 1, 2]
-    assert line.missing == ()
-
-
-def test_lines_come_column_by_column_in_the_order_of_the_grid() -> None:
-    lines = [line for line in summarise(GRIDS["full-labels"], []) if line.row]
-    assert [line.column for line in lines[:7]] == ["voc-60"] * 6 + ["voc-200"]
-    assert [line.row for line in lines[:2]] == ["supervised", "s4gan"]
-    assert len(lines) == len(GRIDS["full-labels"].pairs)
-
-
-def test_a_difference_is_of_the_seeds_that_both_have(result_of) -> None:
-    """Seed 0 is easy for both: means alone would say 50 - 30 = +20 of a method that is 1 better."""
+@pytest.fixture
+def table(result_of) -> GridTable:
+    """Supervised has one seed, ClassMix and ReCo + ClassMix three, the others none."""
+    scores = {"supervised": (26.0,), "classmix": (26.9, 27.4, 27.8), "reco-classmix": (28.0, 28.7, 29.0)}
     results = [
-        result_of("classmix", CITY, 0, 40.0),
-        result_of("classmix", CITY, 1, 20.0),
-        result_of("reco-classmix", CITY, 0, 41.0),
-        result_of("supervised", CITY, 2, 25.0),
-    ]
-    lines = by_row(summarise(GRID, results))
-    assert lines["reco-classmix"].difference == pytest.approx(1.0)
-    assert lines["supervised"].difference is None  # no seed in common
-    assert lines["classmix"].difference == 0
-
-
-def test_what_was_not_run_stays_missing(result_of) -> None:
-    lines = by_row(summarise(GRID, [result_of("reco-classmix", CITY, 1, 30.0)]))
-    assert lines["classmix"].missing == (0, 1, 2)
-    assert (lines["classmix"].mean, lines["classmix"].lowest, lines["classmix"].highest) == (None, None, None)
-    assert not lines["classmix"].best
-    assert lines["reco-classmix"].missing == (0, 2)
-    assert lines["reco-classmix"].difference is None
-    assert not lines["reco-classmix"].best
-
-
-def test_only_seeds_of_the_grid_count(result_of) -> None:
-    results = [result_of("classmix", CITY, seed, 10.0 * seed) for seed in (1, 2, 7)]
-    line = by_row(summarise(replace(GRID, seeds=(7, 8)), results))["classmix"]
-    assert line.scores == {7: pytest.approx(70.0)}
-    assert line.missing == (8,)
-
-
-def test_results_of_other_columns_and_rows_are_left_out(result_of) -> None:
-    results = [result_of("classmix", "voc-60", 0, 90.0), result_of("cutmix", CITY, 0, 95.0)]
-    assert all(line.mean is None for line in summarise(GRID, results))
-
-
-def test_the_best_is_the_highest_mean_of_its_column_and_ties_are_all_best(result_of) -> None:
-    grid = Grid("Two columns", all_of(ROWS, CITY, "camvid-20"), None, seeds=(0,))
-    results = [
-        result_of("supervised", CITY, 0, 31.02),
-        result_of("classmix", CITY, 0, 30.98),  # both read 31.0
-        result_of("reco-classmix", CITY, 0, 30.9),
-        result_of("classmix", "camvid-20", 0, 12.0),  # alone in its column
-    ]
-    best = [(line.column, line.row) for line in summarise(grid, results) if line.best]
-    assert best == [(CITY, "supervised"), (CITY, "classmix")]
-
-
-def test_a_row_without_all_seeds_is_never_the_best(result_of) -> None:
-    results = [result_of("classmix", CITY, seed, 30.0) for seed in range(3)]
-    results += [result_of("reco-classmix", CITY, 0, 99.0)]
-    assert not any(line.best for line in summarise(GRID, results))
-    results += [result_of("supervised", CITY, seed, 29.0) for seed in range(3)]
-    assert [line.row for line in summarise(GRID, results) if line.best] == ["classmix"]
-
-
-def test_a_higher_mean_that_may_be_chance_is_neither_best_nor_apart_from_the_baseline(result_of) -> None:
-    scores = {
-        "classmix": (30.0, 31.0, 32.0),
-        "reco-classmix": (31.0, 31.2, 34.0),
-        "supervised": (27, 28.1, 29),
-    }
-    results = [
-        result_of(row, CITY, seed, value)
+        result_of(row, CITY, seed, percent)
         for row, values in scores.items()
-        for seed, value in enumerate(values)
+        for seed, percent in enumerate(values)
     ]
-    lines = by_row(summarise(GRID, results))
-    assert lines["reco-classmix"].mean > lines["classmix"].mean
-    assert not any(line.best for line in lines.values())
-    assert not lines["reco-classmix"].is_apart  # +1.0, +0.2, +2.0: 1.1 ± 2.2
-    assert lines["supervised"].is_apart  # -3.0, -2.9, -3.0
+    return grid_table("cityscapes-20", GRIDS["cityscapes-20"], results, profile="tiny")
 
 
-def test_scores_on_other_images_are_not_compared(result_of) -> None:
-    """Such as of another size: the same subset, but another task."""
-    results = [result_of("classmix", CITY, 0, 30.0), result_of("classmix", "voc-60", 0, 30.0, pixels=5)]
-    summarise(GRID, results)
-    results += [result_of("supervised", CITY, 0, 29.0, pixels=4 * 10**6)]
-    with pytest.raises(UserError, match=f"runs of {CITY} were .* other data .*: 1,000,000 and 4,000,000 pix"):
-        summarise(GRID, results)
+def rows_of(text: str) -> list[list[str]]:
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
-@given(st.lists(st.floats(0, 100), min_size=1, max_size=4))
-def test_a_mean_does_not_depend_on_the_order(values: list[float]) -> None:
-    assert len({mean_of(order) for order in permutations(values)}) == 1
+def test_markdown_gives_every_figure_in_its_place(table) -> None:
+    head, rule, *rows = rows_of(markdown(table.tables()))
+    assert head[:4] == ["method", "mean IoU", "95% interval", "against baseline"]
+    assert head[4:] == ["seeds", "paper", "paper against baseline"]
+    assert rule[0] == "-" * len(rule[0])
+    assert all(re.fullmatch("-+:", cell) for cell in rule[1:])
+    by_method = {row[0]: row[1:] for row in rows}
+    assert by_method["ClassMix"] == ["27.4", "26.2–28.5", "baseline", "3", "45.61 ± 0.69", "baseline"]
+    assert by_method["ReCo + ClassMix"] == ["**28.6**", "27.3–29.8", "+1.2*", "3", "49.86 ± 0.28", "+4.25"]
+    assert by_method["Supervised"] == ["26.0", "–", "−0.9", "1 of 3", "38.12 ± 0.08", "−7.49"]
+    assert by_method["S4GAN"] == ["not run", "–", "–", "0 of 3", "37.65 ± 0.62", "−7.96"]
+    assert by_method["ReCo + Supervised"] == ["not run", "–", "–", "0 of 3", "–", "–"]
 
 
-@given(st.dictionaries(st.tuples(st.sampled_from(ROWS), st.integers(0, 3)), st.floats(1, 99)))
-def test_for_any_results_lines_agree_with_a_plain_reading(result_of, scores) -> None:
-    lines = by_row(
-        summarise(GRID, [result_of(row, CITY, seed, value) for (row, seed), value in scores.items()])
+def test_markdown_is_aligned_and_has_a_heading_for_each_column() -> None:
+    partial = grid_table("partial-labels", GRIDS["partial-labels"], [], profile="tiny")
+    text = markdown(partial.tables(), caption=partial.caption(), title="### %s")
+    assert (
+        re.findall("^### (.*)$", text, flags=re.MULTILINE)[4]
+        == "Cityscapes, 1 pixel of each class in every image"
     )
-    for row in ROWS:
-        there = [seed for seed in GRID.seeds if (row, seed) in scores]
-        assert sorted(there) == list(lines[row].scores)
-        assert sorted([*there, *lines[row].missing]) == list(GRID.seeds)
-        both = [seed for seed in there if ("classmix", seed) in scores]
-        differences = [scores[row, seed] - scores["classmix", seed] for seed in both]
-        expected = pytest.approx(sum(differences) / len(both), abs=1e-9) if both else None
-        assert lines[row].difference == expected
-    whole = [row for row in ROWS if all((row, seed) in scores for seed in GRID.seeds)]
-    assert sum(line.best for line in lines.values()) <= (len(whole) > 1)
+    for block in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE):
+        assert len({len(line) for line in block.splitlines()}) == 1
+        assert len({line.count("|") for line in block.splitlines()}) == 1
+        assert text[text.index(block) - 2 : text.index(block)] == "\n\n"  # or it would not be a table
+    assert text.count("### ") == 8
 
 
-def test_the_papers_figures_stand_beside_ours_and_are_compared_with_the_same_baseline() -> None:
-    lines = by_row(summarise(GRID, []))
-    assert (lines["reco-classmix"].paper.mean, lines["reco-classmix"].paper.spread) == (49.86, 0.28)
-    assert lines["reco-classmix"].paper.table == "Table 1"
-    assert lines["reco-classmix"].paper_difference == pytest.approx(4.25)  # 49.86 - 45.61
-    assert lines["supervised"].paper_difference == pytest.approx(-7.49)  # 38.12 - 45.61
+def test_the_caption_names_grid_profile_images_iterations_baseline_and_table(table) -> None:
+    caption = table.caption()
+    for said in (
+        "Cityscapes with 20 labelled images. Grid cityscapes-20, profile tiny, 1,200 iterations;",
+        "per cent on val,",
+        "over seeds 0, 1 and 2;",
+        "Baseline: ClassMix;",
+        "Paper: Table 1 of",
+        "± its range over three runs.",
+        "14 of 21 runs are missing.",
+    ):
+        assert said in caption
 
 
-def test_a_grid_of_our_own_has_no_figures_of_the_paper() -> None:
-    assert all(
-        line.paper is None and line.paper_difference is None for line in summarise(GRIDS["camvid-20"], [])
-    )
-
-
-def test_a_column_without_the_baseline_is_compared_with_its_first_row(result_of) -> None:
-    grid = GRIDS["full-labels"]
-    assert baseline_of(grid, "voc-60") == "classmix"
-    assert baseline_of(grid, "voc-all") == "supervised"
-    results = [result_of("supervised", "voc-all", 0, 70.0), result_of("reco-supervised", "voc-all", 0, 72.0)]
-    line = next(
-        line for line in summarise(grid, results) if (line.column, line.row) == ("voc-all", "reco-supervised")
-    )
-    assert line.difference == pytest.approx(2.0)
-    assert line.paper_difference == pytest.approx(0.60)  # 78.39 - 77.79
-
-
-def test_methods_that_the_paper_quotes_have_its_figures_and_no_seeds() -> None:
-    lines = [line for line in summarise(GRIDS["both-deeplabs"], []) if line.title == "CCT, PSPNet"]
-    assert [line.paper.mean for line in lines] == [70.45, 75.25]
-    assert all(line.row is None and not line.missing and line.mean is None for line in lines)
-    assert not [line for line in summarise(GRIDS["cityscapes-20"], []) if line.row is None]
-
-
-def test_gaps_to_all_labels_are_those_that_the_paper_prints_and_ours(result_of) -> None:
+def test_captions_say_what_differs_between_columns(result_of) -> None:
     results = [
-        result_of("supervised-v2", "voc-all", 0, 70.0),
-        result_of("dmt-v2", "voc-212", 0, 62.5),
-        result_of("supervised-v2", "cityscapes-all", 0, 60.0),
+        result_of("supervised", "cityscapes-all", 0, 50.0, iterations=1000),
+        result_of("supervised", "camvid-all", 0, 60.0, iterations=2000),
     ]
-    lines = {
-        (line.row or line.title, line.column): line for line in summarise(GRIDS["both-deeplabs"], results)
-    }
-    assert lines["dmt-v2", "voc-212"].gap == pytest.approx(7.5)
-    assert lines["classmix-v2", "voc-212"].gap is None  # not run
-    printed = {
-        ("advsemseg-v2", "voc-212"): 17.70,
-        ("s4gan-v2", "cityscapes-744"): 3.90,
-        ("classmix-v2", "cityscapes-1488"): -0.10,
-        ("gct-v2", "voc-1323"): 3.49,
-        ("dmt-v2", "cityscapes-372"): 5.13,
-        ("CCT, PSPNet", "voc-1323"): 4.80,
-        ("ECS, DeepLabV3+, images twice as large", "cityscapes-744"): 4.06,
-        ("reco-classmix-v2", "voc-100"): 11.20,
-        ("reco-classmix", "cityscapes-1488"): -0.15,
-    }
-    for place, gap in printed.items():
-        assert lines[place].paper_gap == pytest.approx(gap, abs=0.005), place
-    assert all(line.gap is None for line in summarise(GRIDS["cityscapes-20"], []))
+    ceiling = grid_table("ceiling", GRIDS["ceiling"], results, profile="tiny")
+    caption = ceiling.caption()
+    assert "1,000 and 2,000 iterations" in caption
+    assert "on val of Cityscapes and test of CamVid" in caption
+    assert "seed 0 alone; the highest is bold. Baseline: Supervised. " in caption
+    assert "missing" not in caption
+    all_labels = grid_table("full-labels", GRIDS["full-labels"], [], profile="tiny")
+    assert "Baseline: ClassMix or Supervised;" in all_labels.caption()
+    assert "iterations" not in all_labels.caption()  # nobody knows yet
 
 
-def test_boundary_scores_are_averaged_over_the_seeds_that_have_one(result_of) -> None:
+def test_iterations_are_of_the_runs_in_the_table_alone(result_of) -> None:
     results = [
-        result_of("classmix", CITY, 0, 30.0, boundary_iou=0.10),
-        result_of("classmix", CITY, 1, 30.0, boundary_iou=0.20),
-        result_of("classmix", CITY, 2, 30.0),
-        result_of("supervised", CITY, 0, 30.0),
+        result_of("classmix", CITY, 0, 30.0, iterations=10),
+        result_of("classmix", CITY, 9, 30.0, iterations=20),  # a seed that nobody asked for
+        result_of("classmix", "voc-60", 0, 30.0, iterations=30),  # a column of another grid
     ]
-    lines = by_row(summarise(GRID, results))
-    assert lines["classmix"].boundary_iou == pytest.approx(15.0)
-    assert lines["supervised"].boundary_iou is None
+    assert grid_table("cityscapes-20", GRIDS["cityscapes-20"], results, profile="tiny").iterations == (10,)
 
 
-def test_scores_of_other_images_are_refused(result_of) -> None:
-    with pytest.raises(UserError, match=r"classmix in camvid-20 was scored on val, not on test"):
-        summarise(GRIDS["camvid-20"], [result_of("classmix", "camvid-20", 0, 30.0, subset="val")])
+def test_what_the_paper_does_not_have_takes_no_columns(result_of) -> None:
+    ours = grid_table("camvid-20", GRIDS["camvid-20"], [], profile="tiny")
+    assert ours.tables()[0].head[-1] == "seeds"
+    assert "Paper" not in ours.caption()
+    without = replace(GRIDS["voc-partitions"], baseline="classmix")  # which the paper does not have there
+    assert grid_table("voc-partitions", without, [], profile="tiny").tables()[0].head[-1] == "paper"
+
+
+def test_quoted_methods_are_not_said_to_be_missing() -> None:
+    table = grid_table("both-deeplabs", GRIDS["both-deeplabs"], [], profile="tiny")
+    text = markdown(table.tables(), caption=table.caption())
+    assert ["CCT, PSPNet", "–", "–", "–", "–", "70.45 (4.80)", "−0.55"] in rows_of(text)
+    assert "252 of 252 runs are missing" in text
+    assert "In brackets: points below all labels." in text
+    assert "methods without seeds are quoted there" in text
+
+
+def test_a_wide_table_has_boundary_scores_before_the_papers_figures(result_of) -> None:
+    scores = {"boundary_iou": 0.225, "boundary_f_score": 0.5}
+    results = [result_of("reco-classmix", CITY, 0, 30.0, **scores), result_of("supervised", CITY, 0, 29.0)]
+    table = grid_table(CITY, GRIDS[CITY], results, profile="tiny", wide=True)
+    head, _, *rows = rows_of(markdown(table.tables()))
+    assert head[4:] == ["seeds", "boundary IoU", "boundary F", "paper", "paper against baseline"]
+    by_method = {row[0]: row[5:7] for row in rows}
+    assert by_method["ReCo + ClassMix"] == ["22.5", "50.0"]
+    assert by_method["Supervised"] == ["–", "–"]
+    assert "Minutes" not in table.caption()  # of another profile than the measured one
+
+
+def test_a_wide_table_has_what_a_run_costs_where_that_was_measured() -> None:
+    table = grid_table("key-sharing", GRIDS["key-sharing"], [], profile="small", wide=True)
+    head, _, *rows = rows_of(markdown(table.tables()))
+    assert head[4:9] == ["seeds", "boundary IoU", "boundary F", "minutes", "GB"]
+    cost = measured_costs().rows["classmix"]
+    mine = next(row[7:9] for row in rows if row[0] == "ClassMix")
+    assert mine == [f"{cost.minutes:.0f}", f"{cost.gigabytes:.1f}"]
+    assert {tuple(row[7:9]) for row in rows if row[0].startswith("keys")} == {("–", "–")}  # not measured
+    assert "Minutes and peak memory" in table.caption()
+    narrow = grid_table("key-sharing", GRIDS["key-sharing"], [], profile="small")
+    assert "minutes" not in narrow.tables()[0].head
+
+
+def test_csv_has_a_line_for_each_pair_with_plain_numbers_and_nothing_where_there_is_none(table) -> None:
+    rows = {row["row"]: row for row in csv.DictReader(StringIO(comma_separated(table.records())))}
+    assert list(rows) == list(GRIDS["cityscapes-20"].rows)
+    assert {row["grid"] for row in rows.values()} == {"cityscapes-20"}
+    assert {row["profile"] for row in rows.values()} == {"tiny"}
+    reco, missing = rows["reco-classmix"], rows["s4gan"]
+    assert float(reco["mean_iou"]) == pytest.approx(28.5667, abs=1e-4)
+    assert (float(reco["lowest"]), float(reco["highest"]), reco["seeds"]) == (28.0, 29.0, "0 1 2")
+    assert (float(reco["difference"]), reco["baseline"], reco["best"]) == (1.2, "classmix", "yes")
+    # 28.567 ± 4.3027 * 0.5132 / sqrt(3); differences of 1.1, 1.3 and 1.2 have an SD of 0.1
+    assert (float(reco["interval_low"]), float(reco["interval_high"])) == pytest.approx(
+        (27.292, 29.841), abs=1e-3
+    )
+    assert (float(reco["difference_low"]), float(reco["difference_high"])) == pytest.approx(
+        (0.952, 1.448), abs=1e-3
+    )
+    assert (reco["paper_mean_iou"], reco["paper_range"], reco["paper_table"]) == ("49.86", "0.28", "Table 1")
+    assert [missing[name] for name in ("mean_iou", "lowest", "highest", "difference", "best", "seeds")] == [
+        ""
+    ] * 6
+    assert missing["missing_seeds"] == "0 1 2"
+    assert rows["reco-supervised"]["paper_mean_iou"] == rows["reco-supervised"]["paper_table"] == ""
+
+
+def test_latex_is_well_formed_and_escapes_what_latex_reads(result_of) -> None:
+    results = [result_of("classmix", "voc-1%", seed, 40.0) for seed in range(3)]
+    results += [result_of("cutmix", "voc-1%", seed, 39.0) for seed in range(3)]
+    table = grid_table("partial-labels", GRIDS["partial-labels"], results, profile="tiny")
+    text = latex(table.tables(), caption=table.caption())
+    assert text.count(r"\begin{table}") == text.count(r"\end{table}") == 2  # one for each dataset
+    assert re.findall(r"\\label\{(.*)\}", text) == ["tab:partial-labels-voc", "tab:partial-labels-cityscapes"]
+    body = [line.strip() for line in text.splitlines() if line.strip().endswith(r"\\")]
+    rows = [line for line in body if not line.startswith(r"\multicolumn")]
+    assert {len(re.findall(r"(?<!\\)&", line)) for line in rows} == {6}
+    assert r"\multicolumn{7}{l}{Pascal VOC, 1\% of each class in every image} \\" in body
+    assert r"ClassMix & \textbf{40.0} & 40.0--40.0 & baseline & 3 & 71.04 $\pm$ 0.18 & baseline \\" in body
+    assert r"Supervised & not run & -- & -- & 0 of 3 & 66.17 $\pm$ 0.21 & $-$4.87 \\" in body
+    assert not re.search(r"(?<!\\)[%_#]", text)
+    assert text.isascii()
+
+
+@pytest.mark.parametrize("name", list(GRIDS))
+def test_the_terminal_needs_no_more_than_80_columns(name, result_of) -> None:
+    grid = replace(GRIDS[name], seeds=(0, 1, 2))
+    results = [result_of(row, column, seed, 91.0 + seed) for row, column in grid.pairs for seed in (0, 1)]
+    full = grid_table(name, grid, results, profile="tiny")
+    console = Console(width=80, file=StringIO(), color_system=None)
+    console.print(terminal(*full.tables(), caption=full.caption()))
+    said = console.file.getvalue()
+    assert max(map(len, said.splitlines())) <= 80
+    assert "…" not in said  # nothing was cut off
+    for column in grid.columns:
+        assert heading(column) in said
+    assert said.count("91.5") == said.count("85.1–97.9") == len(grid.pairs)
+    assert len(re.findall(r"\b2 of 3\b", said)) == len(grid.pairs)
+
+
+def test_a_grid_without_results_is_a_table_that_says_so() -> None:
+    empty = grid_table("scenes", GRIDS["scenes"], [], profile="tiny")
+    assert markdown(empty.tables()).count("not run") == 3
+    assert "**" not in markdown(empty.tables())
+    assert comma_separated(empty.records()).count("\n") == 4
+
+
+def test_results_of_another_profile_are_refused(result_of) -> None:
+    with pytest.raises(UserError, match="profile paper has no place for results of tiny"):
+        grid_table("scenes", GRIDS["scenes"], [result_of("classmix", "scenes-10", 0, 3.0)], profile="paper")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1.24, "+1.2"), (-0.26, "−0.3"), (-0.04, "0.0"), (0.04, "0.0"), (0.0, "0.0"), (None, "–")],
+)
+def test_differences_have_signs_unless_they_round_to_nothing(value, text) -> None:
+    assert signed(value, 1) == text
+
+
+@pytest.fixture
+def both(result_of) -> GridTable:
+    """All runs on CamVid; on Cityscapes Supervised whole, ClassMix with one seed, ReCo + ClassMix without."""
+    scores = {
+        ("supervised", "camvid-20"): (50.0, 52.0, 51.0),
+        ("classmix", "camvid-20"): (53.0, 55.0, 54.0),
+        ("reco-classmix", "camvid-20"): (55.0, 57.1, 55.9),
+        ("supervised", CITY): (30.0, 31.0, 32.0),
+        ("classmix", CITY): (33.0,),
+    }
+    results = [
+        result_of(row, column, seed, percent)
+        for (row, column), values in scores.items()
+        for seed, percent in enumerate(values)
+    ]
+    return grid_table("twenty-labels", GRIDS["twenty-labels"], results, profile="tiny")
+
+
+def test_side_by_side_a_method_has_one_line_and_the_paper_stands_beside_its_column(both) -> None:
+    table = both.side_by_side()
+    head, rows = table.head, table.rows
+    assert head == ["method", "CamVid, 20 labelled images", "Cityscapes, 20 labelled images", "paper"]
+    assert rows == [
+        ["Supervised", "51.0 (48.5–53.5)", "31.0 (28.5–33.5)", "38.12 ± 0.08"],
+        ["ClassMix", "54.0 (51.5–56.5)", "33.0, 1 of 3 seeds", "45.61 ± 0.69"],
+        ["ReCo + ClassMix", "56.0 (53.4–58.6)", "not run", "49.86 ± 0.28"],
+    ]
+    assert table.bold == [(2, 1)]
+
+
+def test_side_by_side_every_budget_is_a_column_and_what_a_grid_has_not_is_a_dash(result_of) -> None:
+    table = grid_table("full-labels", GRIDS["full-labels"], [], profile="tiny")
+    head, rows = table.side_by_side().head, table.side_by_side().rows
+    assert head.count("paper") == len(GRIDS["full-labels"].columns)
+    assert len(rows) == len({line.row or line.title for line in table.lines})
+    by_method = {row[0]: dict(zip(head[1::2], row[1::2], strict=True)) for row in rows}
+    assert by_method["S4GAN"]["Cityscapes, 20 labelled images"] == "not run"
+    assert by_method["S4GAN"]["Cityscapes, all labels"] == "–"
+
+
+def test_side_by_side_there_are_no_differences_to_explain(both) -> None:
+    assert "Baseline" not in both.caption(beside=True)
+    assert "5 of 18 runs are missing" in both.caption(beside=True)
+
+
+def test_side_by_side_the_best_is_bold_in_each_format(both) -> None:
+    assert "**56.0** (53.4–58.6) |" in markdown([both.side_by_side()])
+    assert r"& \textbf{56.0} (53.4--58.6) & not run & 49.86 $\pm$ 0.28 \\" in latex([both.side_by_side()])
+    assert latex([both.side_by_side()]).count(r"\textbf") == 1
+
+
+def test_side_by_side_two_datasets_fit_into_a_terminal(both) -> None:
+    console = Console(width=80, record=True, file=StringIO())
+    console.print(terminal(both.side_by_side()))
+    text = console.export_text()
+    assert "33.0, 1 of 3 seeds" in text
+    assert "…" not in text
