@@ -100,5 +100,5 @@ class Canvas:
             leaves = texture(FINE, (rows - top) * metre, (columns - left) * metre)
             distance += (leaves + 1.0) * (0.07 * longest)
             colours = colours * (1.05 + leaves * 0.34 - (rows - top) * (0.3 / longest))
-        cover = (0.5 - distance).clip(0.0, 1.0) * min(abs(area) / longest, 1.0)
+        cover = (0.5 - distance).clip(0.0, min(abs(area) / longest, 1.0))
         self.blend(box, self.shine(colours, depth, towards), cover, label, opacity)
