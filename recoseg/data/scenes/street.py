@@ -1,217 +1,91 @@
-"""The plan of a street: how wide it is, what lines it, and who and what is where one would expect it."""
+"""The plan of a street: its width, the fronts on both sides, and the traffic, people and things on it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from recoseg.data.scenes.buildings import Barrier, Facade
-from recoseg.data.scenes.dice import Dice
-from recoseg.data.scenes.people import paint_bicycle, paint_person, paint_rider
-from recoseg.data.scenes.shapes import Spot
-from recoseg.data.scenes.sidewalk import (
-    paint_bin,
-    paint_bush,
-    paint_street_lamp,
-    paint_traffic_light,
-    paint_traffic_sign,
-    paint_tree,
-)
-from recoseg.data.scenes.stage import Kind, Stage
-from recoseg.data.scenes.vehicles import Maker, make_bus, make_car, make_truck, paint_across, paint_along
+from recoseg.data.scenes.backdrop import Pair, paint_wall
+from recoseg.data.scenes.canvas import Canvas
+from recoseg.data.scenes.classes import Kind
+from recoseg.data.scenes.random_draws import RandomDraws
+from recoseg.data.scenes.things import Spot, paint_thing
 
-# The street and its sides
+_GAPS = (Kind.WALL, Kind.WALL, Kind.FENCE, Kind.FENCE, Kind.VEGETATION)
+_TRAFFIC = (*[Kind.CAR] * 5, Kind.BUS, Kind.TRUCK, Kind.TRUCK)
+_CARRIERS = {Kind.RIDER: Kind.BICYCLE, Kind.TRAFFIC_SIGN: Kind.POLE, Kind.TRAFFIC_LIGHT: Kind.POLE}
+_SIDEWAYS = ((1.0, 0.0), (-1.0, 0.0), (0.8, 0.6), (-0.8, 0.6))  # unit vectors with exact coordinates
 
-_SIDES = (-1, 1)  # left, right
+Thing = tuple[Kind, Spot, int]  # the seed is its own, so that a thing looks the same at any size
 
 
-@dataclass(frozen=True)
-class Plot:
-    """A stretch of one side of the street, from depth `near` to `far`; `front` is None where it is open."""
-
-    near: float
-    far: float
-    front: Facade | Barrier | None
-
-
-@dataclass(frozen=True)
-class Side:
-    """One side of the street; positions are distances from the camera's line of sight, in metres."""
+class Side(NamedTuple):
+    """One side of the street; distances from the camera's line of sight, in metres."""
 
     sign: int  # -1 left, 1 right
     kerb: float
-    front: float  # where the sidewalk ends and the plots begin
-    parking: bool  # whether the lane beside the kerb is for parking
-    plots: tuple[Plot, ...]
-    behind: tuple[Plot, ...]  # a second row, seen over fences and through gaps
-    behind_at: float
-
-    def shadow_height(self, depth: float) -> float:
-        """The height of what stands beside the street at `depth`."""
-        for plot in self.plots:
-            if plot.near <= depth < plot.far:
-                return plot.front.height if plot.front is not None else 0.0
-        return 0.0
-
-
-@dataclass(frozen=True)
-class Street:
-    left: Side
-    right: Side
-    length: float
-    end: Facade | None  # the building that closes the street
+    front: float  # the end of the sidewalk
+    has_parking: bool
+    plots: list[tuple[float, float, Kind, int]]  # the depths of both ends, what stands there, and its seed
 
     @classmethod
-    def drawn(cls, dice: Dice, lit_windows: float) -> Street:
-        length = dice.between(45, 85)
-        built_up = dice.between(0.15, 0.9)
-        sides = [_side(dice, sign, length, built_up, lit_windows) for sign in _SIDES]
-        end = Facade.drawn(dice, lit_windows) if dice.chance(0.35) else None
-        return cls(left=sides[0], right=sides[1], length=length, end=end)
+    def draw(cls, sign: int, built_up: float, draws: RandomDraws) -> Side:
+        has_parking = draws.between(0, 1) < 0.6
+        kerb = (draws.between(1.8, 2.3) if sign > 0 else draws.between(4.7, 5.9)) + 2.3 * has_parking
+        plots, near, length = [], draws.between(1.0, 3.0), draws.between(45.0, 85.0)
+        while near < length:
+            kind = Kind.BUILDING if draws.between(0, 1) < built_up else draws.choice(_GAPS)
+            far = near + draws.between(5.0, 20.0)
+            plots.append((near, far, kind, draws.seed()))
+            near = far + max(draws.between(-8.0, 3.0), 0.0)
+        return cls(sign, kerb, kerb + draws.between(2.0, 4.5), has_parking, plots)
 
-    @property
-    def sides(self) -> tuple[Side, Side]:
-        return self.left, self.right
+    def paint(self, canvas: Canvas, draws: RandomDraws) -> None:
+        """Paint trees behind the fronts, then the fronts from far to near."""
+        for tree in _scatter(draws, Kind.VEGETATION, 4, (self.sign * (self.front + 4.0), 2.5), 60.0):
+            paint_thing(canvas, *tree)
+        x, back = self.sign * self.front, self.sign * (self.front + 10.0)
+        for near, far, kind, seed in reversed(self.plots):
+            for start, end in (((back, near), (x, near)), ((x, near), (x, far))):
+                left, right = (start, end) if self.sign < 0 else (end, start)
+                paint_wall(canvas, kind, left, right, RandomDraws(seed))
 
-
-def _side(dice: Dice, sign: int, length: float, built_up: float, lit_windows: float) -> Side:
-    parking = dice.chance(0.6)
-    lanes = dice.between(1.7, 2.2) if sign == 1 else dice.between(4.6, 5.8)  # we drive on the right
-    kerb = lanes + (2.4 if parking else 0.3)
-    front = kerb + dice.between(2.0, 4.5)
-    return Side(
-        sign=sign,
-        kerb=kerb,
-        front=front,
-        parking=parking,
-        plots=_row(dice, length, built_up, lit_windows, 8.0),
-        behind=_row(dice, min(length, 60.0), 0.5, lit_windows, 16.0),
-        behind_at=front + dice.between(6, 14),
-    )
-
-
-def _row(
-    dice: Dice, length: float, built_up: float, lit_windows: float, narrowest: float
-) -> tuple[Plot, ...]:
-    """Plots one after the other, buildings or, between them, what closes a gap."""
-    plots, near = [], dice.between(1.0, 3.0)
-    while near < length:
-        built = dice.chance(built_up)
-        far = min(near + narrowest * (dice.between(1.0, 2.7) if built else dice.between(0.6, 1.7)), length)
-        plots.append(Plot(near, far, Facade.drawn(dice, lit_windows) if built else _gap(dice)))
-        near = far + (dice.between(1.0, 3.0) if dice.chance(0.2) else 0.0)
-    return tuple(plots)
-
-
-def _gap(dice: Dice) -> Barrier | None:
-    kind = dice.choice((Kind.WALL, Kind.WALL, Kind.FENCE, Kind.FENCE, Kind.FENCE, Kind.VEGETATION, None))
-    return None if kind is None else Barrier.drawn(dice, kind)
+    def furnish(self, draws: RandomDraws) -> Iterator[Thing]:
+        """Yield things along the kerb, people and bicycles on the sidewalk, moving and parked vehicles."""
+        kerb, walk = (self.sign * (self.kerb + 0.6), 0.1), (self.sign * (self.kerb + self.front) / 2, 0.6)
+        for kind, most, place in (
+            (Kind.POLE, 2, kerb), (Kind.TRAFFIC_SIGN, 1, kerb), (Kind.TRAFFIC_LIGHT, 1, kerb),
+            (Kind.VEGETATION, 2, kerb), (Kind.PERSON, 3, walk), (Kind.BICYCLE, 1, walk),
+        ):  # fmt: skip
+            yield from _scatter(draws, kind, draws.choice(range(most + 1)), place, 24.0)
+        lane = draws.between(-0.3, 0.3) if self.sign > 0 else draws.between(-3.6, -3.0)
+        parked = (self.sign * (self.kerb - 1.15), 1.2, 0.55, (Kind.CAR,) * 9 + _TRAFFIC)
+        for x, gap, share, kinds in ((lane, 16.0, 0.9, _TRAFFIC), parked)[: 1 + self.has_parking]:
+            near = draws.between(6.0, 16.0)
+            while near < 42.0:
+                kind, scale = draws.choice(kinds), draws.between(0.9, 1.1)
+                if draws.between(0, 1) < share:
+                    yield kind, Spot(x, near, (0.0, float(self.sign)), scale), draws.seed()
+                near += (5.0 if kind == Kind.CAR else 12.0) + draws.between(0.3, 2.0) * gap
 
 
-# Things on it
-
-_Painter = Callable[[Stage, Spot, Dice], None]
-_LONGEST = 13.0  # metres between the near ends of two vehicles, at least, if one may be a bus
-
-
-@dataclass(frozen=True)
-class _Thing:
-    """Something to be painted at a spot; `dice` is its own stream, so that it looks the same at any size."""
-
-    spot: Spot
-    paint: _Painter
-    dice: Dice
+def _scatter(draws: RandomDraws, kind: Kind, count: int, place: Pair, farthest: float) -> Iterator[Thing]:
+    """Yield things around an x, with a spread, more often near than far; people and bicycles face any way."""
+    x, spread = place
+    for _ in range(count):
+        share, scale = draws.between(0.0, 1.0), draws.between(0.85, 1.1)
+        ahead = draws.choice(_SIDEWAYS if kind in (Kind.PERSON, Kind.BICYCLE, Kind.RIDER) else _SIDEWAYS[:1])
+        spot = Spot(x + draws.between(-spread, spread), 5.0 + (farthest - 5.0) * share * share, ahead, scale)
+        yield from ((part, spot, draws.seed()) for part in (_CARRIERS.get(kind), kind) if part is not None)
 
 
-def furnish(street: Street, dice: Dice) -> list[_Thing]:
-    """Everything on the street, the farthest first."""
-    things: list[_Thing] = []
-    for side in street.sides:
-        things += _on_sidewalk(side, dice)
-        things += _in_lane(side, dice)
-        if side.parking:
-            things += _parked(side, dice)
-    things += _crossing(street, dice)
-    return sorted(things, key=lambda thing: thing.spot.depth, reverse=True)
-
-
-def plant_behind(side: Side, dice: Dice) -> list[_Thing]:
-    """Trees behind the fronts of one side, the farthest first."""
-    trees = [
-        _thing(dice, paint_tree, side.sign * (side.front + dice.between(1.5, 6)), 8, 60)
-        for _ in range(dice.count(0, 3))
-    ]
-    return sorted(trees, key=lambda thing: thing.spot.depth, reverse=True)
-
-
-def _thing(dice: Dice, paint: _Painter, x: float, near: float, far: float) -> _Thing:
-    """A thing at a depth between `near` and `far`, more often near than far."""
-    share = dice.fraction()
-    spot = Spot(x, near + (far - near) * share * share, outlined=dice.chance(0.4))
-    return _Thing(spot, paint, dice.split())
-
-
-def _on_sidewalk(side: Side, dice: Dice) -> Iterator[_Thing]:
-    """Furniture and trees along the kerb, people and bicycles between it and the fronts."""
-
-    def at_kerb() -> float:
-        return side.sign * (side.kerb + dice.between(0.4, 0.7))
-
-    def on_walk() -> float:
-        return side.sign * dice.between(side.kerb + 0.8, side.front - 0.4)
-
-    for paint, most, chance in (
-        (paint_street_lamp, 2, 0.7),
-        (paint_traffic_sign, 2, 0.4),
-        (paint_traffic_light, 1, 0.5),
-        (paint_tree, 3, 0.35),
-    ):
-        for _ in range(most):
-            if dice.chance(chance):
-                yield _thing(dice, paint, at_kerb(), 6, 26)
-    for paint, most, chance in ((paint_person, 3, 0.45), (paint_bicycle, 2, 0.22), (paint_bin, 1, 0.2),
-                                (paint_bush, 1, 0.3)):  # fmt: skip
-        for _ in range(most):
-            if dice.chance(chance):
-                yield _thing(dice, paint, on_walk(), 5, 22)
-
-
-def _vehicle(dice: Dice) -> Maker:
-    return dice.choice((make_car, make_car, make_car, make_car, make_car, make_bus, make_truck, make_truck))
-
-
-def _in_lane(side: Side, dice: Dice) -> Iterator[_Thing]:
-    """Traffic: we see the backs of those on our side and the fronts of the others; sometimes a rider."""
-    oncoming = side.sign < 0
-    middle = -dice.between(3.0, 3.6) if oncoming else dice.between(-0.3, 0.3)
-    depth = dice.between(7, 22) if oncoming else dice.between(11, 30)
-    while depth < 45:
-        spot = Spot(middle + dice.between(-0.3, 0.3), depth, outlined=dice.chance(0.4))
-        yield _Thing(spot, partial(paint_along, make=_vehicle(dice), oncoming=oncoming), dice.split())
-        depth += _LONGEST + dice.between(2, 30)
-    if dice.chance(0.4):
-        yield _thing(dice, paint_rider, side.sign * (side.kerb - (3.0 if side.parking else 0.8)), 6, 18)
-
-
-def _parked(side: Side, dice: Dice) -> Iterator[_Thing]:
-    """A row at the kerb with gaps, mostly of cars."""
-    x, depth = side.sign * (side.kerb - 1.15), dice.between(5, 14)
-    while depth < 40:
-        make = _vehicle(dice) if dice.chance(0.15) else make_car
-        spot = Spot(x + dice.between(-0.12, 0.12), depth, outlined=dice.chance(0.4))
-        if dice.chance(0.55):
-            yield _Thing(spot, partial(paint_along, make=make, oncoming=side.sign < 0), dice.split())
-        depth += (5.3 if make is make_car else _LONGEST) + dice.between(0.4, 2.0)
-
-
-def _crossing(street: Street, dice: Dice) -> Iterator[_Thing]:
-    """People, riders and now and then a vehicle on their way across the road."""
-    left, right = -street.left.kerb, street.right.kerb
-    for _ in range(dice.count(0, 2)):
-        yield _thing(dice, paint_person, dice.between(left, right), 6, 20)
-    if dice.chance(0.25):
-        yield _thing(dice, paint_rider, dice.between(left, right), 6, 18)
-    if dice.chance(0.25):
-        make = dice.choice((make_car, make_car, make_bus, make_truck))
-        yield _thing(dice, partial(paint_across, make=make), dice.between(left, right), 12, 36)
+def furnish(left: Side, right: Side, draws: RandomDraws) -> list[Thing]:
+    """Return everything on the street, the farthest first."""
+    road = ((right.kerb - left.kerb) / 2, (right.kerb + left.kerb) / 2)
+    things = [*left.furnish(draws), *right.furnish(draws)]
+    for kind in (Kind.PERSON, Kind.RIDER):
+        things += _scatter(draws, kind, draws.choice(range(3)), road, 20.0)
+    if draws.between(0, 1) < 0.25:
+        spot = Spot(draws.between(-3.0, 3.0), draws.between(12.0, 36.0), draws.choice(_SIDEWAYS[:2]))
+        things.append((draws.choice(_TRAFFIC[3:]), spot, draws.seed()))
+    return sorted(things, key=lambda thing: -thing[1].depth)
