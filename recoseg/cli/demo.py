@@ -109,7 +109,7 @@ class _Progress:
     def __init__(self, out: Path, iterations: int, console: Console) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-        from recoseg.runs.run_folder import RunFolder
+        from recoseg.training.run_folder import RunFolder
 
         self.folders = {name: RunFolder(out / name) for name in _COMPARED}
         self.iterations, self.console = iterations, console

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from recoseg.config.model_settings import DeepLabV3PlusModel
 from recoseg.models.bilinear import resize
 from recoseg.models.encoders import Encoder, EncoderOutput
 from recoseg.models.layers import ASPP, Normalise, conv_norm_relu, convolved_head, initialise, quiet, zero
@@ -17,6 +18,10 @@ from recoseg.types import ModelOutput
 _LOW_CHANNELS = 48
 RATES = {8: (12, 24, 36), 16: (6, 12, 18), 32: (3, 6, 9)}
 """Output stride of the encoder -> dilations of ASPP: they span the same part of the image."""
+
+
+#: The only declaration of its defaults.
+PAPER = DeepLabV3PlusModel()
 
 
 class DeepLabV3Plus(SegmentationNetwork):
@@ -34,11 +39,11 @@ class DeepLabV3Plus(SegmentationNetwork):
         num_classes: int,
         feature_channels: int | None = None,
         probe: bool = False,
-        decoder_width: int = 256,
-        separable: bool = False,
-        dropout: float = 0.1,
+        decoder_width: int = PAPER.decoder_width,
+        separable: bool = PAPER.separable,
+        dropout: float = PAPER.dropout,
         rates: Sequence[int] | None = None,
-        pooling_norm: bool = True,
+        pooling_norm: bool = PAPER.pooling_norm,
     ) -> None:
         super().__init__()
         self.normalise = Normalise(mean=encoder.mean, std=encoder.std)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -11,12 +10,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from recoseg.config.load import to_yaml
+from recoseg.config.setting import Section, fields, parts
 from recoseg.config.settings import RunConfig
 from recoseg.errors import UserError, is_shortage
 from recoseg.files import as_path
-from recoseg.runs.run_folder import RunFolder
 from recoseg.text import how_many, shortened, without_tokens
+from recoseg.training.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -105,20 +107,17 @@ def _require_as_asked(hub: HfApi, name: str, *, public: bool, force: bool) -> No
 
 def without_places(config: RunConfig) -> RunConfig:
     """The config with the last part of every path of this machine, which is nobody else's business."""
-    sections = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
-    return dataclasses.replace(
-        config, **{name: _section_without_places(section) for name, section in sections.items()}
-    )
+    sections = {name: _section_without_places(getattr(config, name)) for name in config.__struct_fields__}
+    return replace(config, **sections)
 
 
 def _section_without_places(section: Any) -> Any:
     if section is None:
         return None
-    paths = {
-        f.name: getattr(section, f.name) for f in dataclasses.fields(section) if f.metadata.get("is_path")
-    }
-    places = {name: Path(value) for name, value in paths.items() if value and Path(value).is_absolute()}
-    return dataclasses.replace(section, **{name: place.name for name, place in places.items()})
+    kind: type[Section] = type(section)
+    paths = {field.name for field in fields(kind) if parts(field.type).extra.get("is_path")}
+    places = {name: Path(getattr(section, name) or "") for name in paths}
+    return replace(section, **{name: place.name for name, place in places.items() if place.is_absolute()})
 
 
 def files_of(

@@ -7,10 +7,10 @@ from typing import Any
 
 import yaml
 
-from recoseg.builders.methods import uses_unlabelled
 from recoseg.config.help_text import describe_method, describe_model, describe_weights
 from recoseg.config.model_settings import FactoryModel
 from recoseg.config.settings import RunConfig
+from recoseg.runs.build import uses_unlabelled
 from recoseg.splits.label_split import LabelSplit
 from recoseg.text import count, how_many, hundredths, percent, printable
 

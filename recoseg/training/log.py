@@ -25,9 +25,9 @@ from recoseg.distributed import gather_over_processes, mean_over_processes, rank
 from recoseg.evaluate.scores import Scores
 from recoseg.evaluate.scores_file import none_if_nan, scores_as_plain
 from recoseg.files import naming
-from recoseg.runs.run_folder import RunFolder, append_line
 from recoseg.text import clock
 from recoseg.training.early_end import peak_bytes
+from recoseg.training.run_folder import RunFolder, append_line
 from recoseg.types import IGNORE, PseudoLabels, StepOutput
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated
 
-from recoseg.records import Limits, read_record
+from recoseg.records import NonNegative, read_record
 
 FILE = Path(__file__).with_name("costs.json")
 
@@ -16,8 +15,8 @@ FILE = Path(__file__).with_name("costs.json")
 class Cost:
     """Of a run on one thread; memory is the peak of its process, with Python, torch and the images."""
 
-    minutes: Annotated[float, Limits(0)]
-    gigabytes: Annotated[float, Limits(0)]
+    minutes: NonNegative
+    gigabytes: NonNegative
 
 
 @dataclass(frozen=True)
