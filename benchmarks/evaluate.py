@@ -34,7 +34,7 @@ from recoseg.kept_memory import keep_freed_memory
 from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
 from recoseg.models.encoders import ENCODERS
 from recoseg.runs.run import Run
-from recoseg.runs.run_folder import RunFolder
+from recoseg.training.run_folder import RunFolder
 
 ROUNDS = 5
 ALONE = "forward passes"

@@ -15,9 +15,9 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from recoseg.config import load
-from recoseg.runs.run_folder import RunFolder
 from recoseg.runs.start import resumed_run
 from recoseg.seeds import torch_generator
+from recoseg.training.run_folder import RunFolder
 
 BATCHES = 10
 
@@ -30,7 +30,7 @@ def norm(loss: Tensor, part: nn.Module) -> float:
 def main(path: str) -> None:
     folder = RunFolder.open(Path(path))
     trainer = resumed_run(load(folder.config), folder)
-    method, iterations = trainer.method, trainer.pace.iterations
+    method, iterations = trainer.method, trainer.train.iterations
     weights = load_file(folder.weights)
     for network in {method.student, method.evaluation_model}:
         network.load_state_dict(weights)

@@ -12,14 +12,14 @@ from typing import TypeVar
 
 import torch
 
-from recoseg.builders.data import build_dataset, val_keys
-from recoseg.builders.models import build_starting_model
-from recoseg.builders.splits import build_split
 from recoseg.config.load import load
+from recoseg.data.build import build_dataset, val_keys
 from recoseg.evaluate.loop import evaluate
 from recoseg.losses.cross_entropy import root_inverse_frequency
+from recoseg.models.build import build_starting_model
 from recoseg.probe import cross_validate, fit_classifier, labelled_cells
 from recoseg.probe.orientation import recognised_turns
+from recoseg.splits.draw import build_split
 
 Result = TypeVar("Result")
 

@@ -19,8 +19,8 @@ from torch import Tensor
 from recoseg.evaluate.scores import Scores, confusion_matrix
 from recoseg.methods.parts.ema_teacher import Teacher
 from recoseg.runs.run import Run
-from recoseg.runs.run_folder import RunFolder
 from recoseg.splits.label_split import LabelSplit
+from recoseg.training.run_folder import RunFolder
 from recoseg.types import IGNORE
 
 THRESHOLDS = (0.0, 0.7, 0.97)

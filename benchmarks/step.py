@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -35,18 +35,17 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
 from recoseg.config import load
-from recoseg.config.parse import members
-from recoseg.config.settings import RunConfig
+from recoseg.config.settings import KINDS
 from recoseg.data.dataset import Dataset
 from recoseg.kept_memory import keep_freed_memory
 from recoseg.methods import METHODS as OURS
 from recoseg.methods.parts import second_networks
-from recoseg.runs.run_folder import RunFolder
 from recoseg.runs.start import build_trainer
 from recoseg.seeds import numpy_generator
 from recoseg.splits.label_split import LabelSplit
 from recoseg.training.log import RunLog
 from recoseg.training.optimisers import set_learning_rate
+from recoseg.training.run_folder import RunFolder
 from recoseg.training.trainer import Trainer
 from recoseg.types import ClassInfo
 
@@ -115,8 +114,7 @@ class Blocks(Dataset):
 def new_trainer(size: str, method: str, folder: Path, *, contrast: bool) -> Trainer:
     side, model = SIZES[size]
     words = f"{model} {METHODS[method]} {TRAIN} {CONTRAST if contrast else ''}".split()
-    section = members(get_type_hints(RunConfig)["method"])[words[words.index("--method") + 1]]
-    names = {field.name for field in fields(section)}
+    names = KINDS["method"][words[words.index("--method") + 1]].__struct_fields__
     words += [word for name, word in PASSES.items() if name in names]
     config, dataset = load(None, [*words, "--augment.crop", str(side)]), Blocks(side)
     keys = dataset.keys("train")
@@ -128,10 +126,10 @@ def new_trainer(size: str, method: str, folder: Path, *, contrast: bool) -> Trai
 
 def steps(trainer: Trainer, log: RunLog) -> Iterator[None]:
     """The loop of the trainer without evaluation: one turn a step."""
-    iterations = trainer.pace.iterations
+    iterations = trainer.train.iterations
     pairs = trainer.batches.from_iteration(0, iterations, workers=0)
     for iteration in range(iterations):
-        factor = trainer.pace.schedule(iteration, iterations)
+        factor = trainer.schedule(iteration, iterations)
         rate, *_ = [set_learning_rate(optimiser, factor) for optimiser in trainer.optimisers.values()]
         log.step(iteration + 1, trainer.step(trainer.method, pairs, iteration, log), rate)
         yield

@@ -1,219 +1,115 @@
 """Files that recoseg wrote, read back: values of known types, or one line that names file and field.
 
-A type is put together from dataclasses, TypedDicts, dict[str, ...], lists, tuples, unions, plain values and,
-for what is not JSON, classes such as Tensor. `Annotated[type, rule]` asks for more: a rule is called with the
-value, and raises a ValueError that says what is wrong. Nothing is taken for anything else; config/parse.py,
-which reads what people write, takes "3" for a number.
+msgspec checks the types: TypedDicts, dataclasses, dict[str, ...], lists, tuples, unions, numbers within
+limits, and classes such as Tensor. It is strict here: "3" is no number. A `rule` is called with a value that
+has its type, and raises a ValueError that says what is wrong.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
-import sys
-import types
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
-from functools import cache
+from functools import reduce
 from pathlib import Path
-from typing import Annotated, Any, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Annotated, Any, is_typeddict
+
+import msgspec
+from msgspec import Meta
 
 from recoseg.errors import UserError
 from recoseg.files import write_whole
-from recoseg.text import did_you_mean
+from recoseg.text import did_you_mean, shortened
 
-LARGEST = sys.float_info.max
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+NonNegative = Annotated[float, Meta(ge=0)]
 
-_Check = Callable[[Any], Any]
-"""Returns a value as it shall be used: JSON's lists become tuples where those are meant."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """A rule for numbers."""
-
-    low: float
-    high: float = math.inf
-
-    def __call__(self, value: float) -> None:
-        if not self.low <= value <= self.high:
-            limits = f"at least {self.low:g}" if self.high == math.inf else f"{self.low:g} to {self.high:g}"
-            raise ValueError(f"must be {limits}, not {shown(value)}")
-
-
-@dataclass(frozen=True)
-class Others:
-    """Beside those that a TypedDict names there may be other fields, all of this type."""
-
-    kind: Any
-
-
-Count = Annotated[int, Limits(0, 2**63 - 1)]
-Share = Annotated[float, Limits(0, 1)]
+Rule = Callable[[Any], object]
 
 
 class WrongFieldError(ValueError):
-    """What is wrong with a part of a value; whatever is around it puts its own name before the place."""
+    """What is wrong with the field at `place`."""
 
     def __init__(self, place: str, problem: str) -> None:
         super().__init__(f"{place} {problem}")
-        self.place, self.problem = place, problem
-
-    @classmethod
-    def of(cls, name: str, error: ValueError) -> WrongFieldError:
-        if not isinstance(error, WrongFieldError):
-            return cls(name, str(error))
-        return cls(f"{name}{'' if error.place.startswith('[') else '.'}{error.place}", error.problem)
 
 
-@cache
-def _check_of(kind: Any) -> _Check:
-    """What to call with a value that shall be of this type."""
-    origin, inner = get_origin(kind), get_args(kind)
-    if origin is Annotated:
-        return _with_rules(inner[0], inner[1:])
-    if origin is NotRequired:
-        return _check_of(inner[0])
-    if origin in (Union, types.UnionType):
-        return _one_of(inner)
-    if is_typeddict(kind) or is_dataclass(kind):
-        return _fields_of(kind)
-    if origin is dict:
-        return _entries_of(inner[1])
-    if origin in (list, tuple):
-        return _items_of(origin, inner)
-    return (lambda value: value) if kind is Any else plain(kind)
+_WORDS = {
+    "int": "a whole number", "float": "a number", "str": "text", "bool": "true or false", "array": "a list",
+    "object": "an object", "null": "null",
+}  # fmt: skip
+_LIMITS = {">=": "at least", "<=": "at most"}
 
 
-def outline(kind: Any) -> tuple[type, str]:
-    """What a value of this type is in Python at all, whatever is in it, and what people call that."""
-    if get_origin(kind) is Annotated:
-        return outline(get_args(kind)[0])
-    base = dict if is_typeddict(kind) or is_dataclass(kind) else get_origin(kind) or kind
-    words = {
-        int: "a whole number", float: "a number", str: "text", bool: "true or false", list: "a list",
-        tuple: "a list", dict: "an object", type(None): "null",
-    }  # fmt: skip
-    return list if base is tuple else base, words.get(base, f"a {base.__name__}")
-
-
-def _is_a(base: type, value: Any) -> bool:
-    """True and False are no numbers; a whole number is a number."""
-    if isinstance(value, bool):
-        return base is bool
-    return isinstance(value, base) or (base is float and isinstance(value, int))
-
-
-def _require_a(base: type, words: str, value: Any) -> None:
-    if not _is_a(base, value):
-        raise ValueError(f"must be {words}, not {shown(value)}")
-
-
-def plain(kind: Any) -> _Check:
-    base, words = outline(kind)
-
-    def check(value: Any) -> Any:
-        _require_a(base, words, value)
-        if base is float and not abs(value) <= LARGEST:  # nor is NaN
-            raise ValueError(f"must be {words}, not {shown(value)}")
-        return float(value) if base is float else value
-
-    return check
-
-
-def _with_rules(kind: Any, rules: tuple[Any, ...]) -> _Check:
-    others = [rule.kind for rule in rules if isinstance(rule, Others)]
-    first = _fields_of(kind, others[0]) if others else _check_of(kind)
-    more = [rule for rule in rules if not isinstance(rule, Others)]
-
-    def check(value: Any) -> Any:
-        value = first(value)
-        for rule in more:
-            rule(value)
-        return value
-
-    return check
-
-
-def _one_of(kinds: tuple[Any, ...]) -> _Check:
-    options = [(outline(kind)[0], _check_of(kind)) for kind in kinds]
-    words = " or ".join(outline(kind)[1] for kind in kinds)
-
-    def check(value: Any) -> Any:
-        for base, one in options:
-            if _is_a(base, value):
-                return one(value)
-        raise ValueError(f"must be {words}, not {shown(value)}")
-
-    return check
-
-
-def _fields_of(kind: Any, others: Any = None) -> _Check:
-    """A TypedDict; or a dataclass, made from an object."""
-    hints = get_type_hints(kind, include_extras=True)
-    checks = {name: _check_of(hint) for name, hint in hints.items()}
-    rest = None if others is None else _check_of(others)
-    if is_typeddict(kind):
-        needed = [name for name, hint in hints.items() if get_origin(hint) is not NotRequired]
-    else:
-        needed = [f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING]
-
-    def check(value: Any) -> Any:
-        _require_a(dict, "an object", value)
-        for name in needed:
-            if name not in value:
-                raise WrongFieldError(name, "is missing")
-        for name in value if rest is None else ():
-            if name not in checks:
-                raise WrongFieldError(str(name), f"is not known{did_you_mean(str(name), checks)}")
-        found = {name: inside(name, checks.get(name, rest), item) for name, item in value.items()}
-        return found if is_typeddict(kind) else kind(**found)
-
-    return check
-
-
-def _entries_of(kind: Any) -> _Check:
-    one = _check_of(kind)
-
-    def check(value: Any) -> Any:
-        _require_a(dict, "an object", value)
-        return {name: inside(name, one, item) for name, item in value.items()}
-
-    return check
-
-
-def inside(name: str, check: Any, value: Any) -> Any:
+def convert(value: Any, kind: Any) -> Any:
+    """`value` as `kind`; a ValueError names the field that is not."""
     try:
-        return check(value)
-    except ValueError as error:
-        raise WrongFieldError.of(str(name), error) from None
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        message, _, place = str(error).replace("`", "").partition(" - at ")
+        is_key, place = place.startswith("key in "), place.partition("$")[2]
+        steps = _with_keys(re.findall(r"\.?([^.\[\]]+|\.\.\.)", place), value, kind)
+        problem = _in_words(message, reduce(_step, steps, value))
+        if is_key:
+            problem = f"has a key that {problem}"
+        if problem.endswith(" is missing"):
+            steps, problem = [*steps, problem.removesuffix(" is missing")], "is missing"
+        name = "".join(f"[{step}]" if step.isdecimal() else f".{step}" for step in steps)
+        raise WrongFieldError(name.removeprefix("."), problem) if name else ValueError(problem) from None
+
+
+def _step(value: Any, step: str) -> Any:
+    """The part of a list or an object; keys of objects are text or numbers."""
+    return value[int(step)] if step.isdecimal() and step not in value else value[step]
+
+
+def _with_keys(steps: list[str], value: Any, kind: Any) -> list[str]:
+    """The place with the keys of objects, which msgspec leaves out: the first entry that fails alone."""
+    for number, step in enumerate(steps):
+        for key in reduce(_step, steps[:number], value) if step == "..." else ():
+            try:
+                msgspec.convert(_with_one(value, steps[:number], key), kind)
+            except msgspec.ValidationError:
+                return _with_keys([*steps[:number], str(key), *steps[number + 1 :]], value, kind)
+    return steps
+
+
+def _with_one(value: Any, steps: list[str], key: Any) -> Any:
+    """A copy of `value` in which the object at `steps` has one entry alone."""
+    if not steps:
+        return {key: value[key]}
+    inner = _with_one(_step(value, steps[0]), steps[1:], key)
+    if isinstance(value, list):
+        return [inner if number == int(steps[0]) else item for number, item in enumerate(value)]
+    return {name: inner if str(name) == steps[0] else item for name, item in value.items()}
+
+
+def _in_words(message: str, value: Any) -> str:
+    """msgspec's message, with the value."""
+    if field := re.fullmatch("Object missing required field (.+)", message):
+        return f"{field[1]} is missing"
+    if length := re.fullmatch(r"Expected array of length (\d+), got (\d+)", message):
+        return f"must have {length[1]} entries, not {length[2]}"
+    expected, _, got = message.removeprefix("Expected ").partition(", got ")
+    _, _, limit = expected.partition(" ")
+    if limit.startswith(tuple(_LIMITS)):
+        sign, bound = limit.split()
+        words = f"{_LIMITS[sign]} {float(bound):g}"
+    else:
+        words = " or ".join(_WORDS.get(name, f"a {name}") for name in expected.split(" | "))
+    plain = isinstance(value, str | int | float)
+    given = shortened(json.dumps(value), 40) if plain else _WORDS.get(got, f"a {got}")
+    return f"must be {words}, not {given}"
 
 
 def require_kind(name: str, value: Any, kind: Any) -> None:
-    """A rule may ask of a part that it is of a type."""
-    inside(name, _check_of(kind), value)
-
-
-def _items_of(make: Any, kinds: tuple[Any, ...]) -> _Check:
-    """A list of any length, or a tuple: of as many as it names, or of any number with an ellipsis."""
-    ones = [_check_of(kind) for kind in kinds if kind is not Ellipsis]
-    any_number = make is list or len(ones) < len(kinds)
-
-    def check(value: Any) -> Any:
-        _require_a(list, "a list", value)
-        if not any_number and len(value) != len(ones):
-            raise ValueError(f"must have {len(ones)} entries, not {len(value)}")
-        found: list[Any] = []
-        try:
-            for one, item in zip(ones * len(value) if any_number else ones, value, strict=True):
-                found.append(one(item))
-        except ValueError as error:
-            raise WrongFieldError.of(f"[{len(found)}]", error) from None
-        return make(found)
-
-    return check
+    """For rules: a part of a value is of this type."""
+    try:
+        convert(value, kind)
+    except ValueError as error:
+        raise WrongFieldError(name, str(error)) from None
 
 
 def require_lengths(name: str, values: Any, *lengths: int) -> None:
@@ -224,28 +120,16 @@ def require_lengths(name: str, values: Any, *lengths: int) -> None:
         require_lengths(f"{name}[{place}]", value, *lengths[1:])
 
 
-def shown(value: Any) -> str:
-    """A value as an error shows it: short, and harmless to a terminal."""
-    if not isinstance(value, str | int | float):
-        return outline(type(value))[1]
-    text = json.dumps(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."
-
-
-_HALVES = re.compile(r"\\u[dD][89a-fA-F]")
-"""How JSON in ASCII spells the halves of characters that need two."""
-
-
-def read_record(path: Path, kind: Any, *, what: str, remedy: str) -> Any:
-    """What a JSON file holds, as `kind`; an error calls a missing file `what`, and says what to do."""
+def read_record(path: Path, kind: Any, *, what: str, remedy: str, rule: Rule | None = None) -> Any:
+    """The content of a JSON file as `kind`; an error calls a missing file `what`, and ends with `remedy`."""
     content = read_bytes(path, what)
     if not content.strip():
         raise UserError(f"{path} is empty; {remedy}")
-    return from_json(content, kind, where=str(path), remedy=remedy)
+    return from_json(content, kind, where=str(path), remedy=remedy, rule=rule)
 
 
 def write_or_compare(path: Path, record: Mapping[str, Any], kind: Any) -> None:
-    """Notes how the folder of `path` is made, or makes sure that it was begun in the same way."""
+    """Note how the folder of `path` is made, or make sure that it was begun in the same way."""
     if not os.path.lexists(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, json.dumps(record, indent=1) + "\n")
@@ -258,15 +142,18 @@ def write_or_compare(path: Path, record: Mapping[str, Any], kind: Any) -> None:
             )
 
 
-def read_records(path: Path, kind: Any, *, what: str, remedy: str, is_log: bool = False) -> list[Any]:
-    """What the lines of a file hold. The last line of a log is left out where a crash cut it short."""
+def read_records(
+    path: Path, kind: Any, *, what: str, remedy: str, rule: Rule | None = None, is_log: bool = False
+) -> list[Any]:
+    """The lines of a file. The last line of a log is left out where a crash cut it short."""
     lines = read_bytes(path, what).split(b"\n")  # after the last line end: nothing, or half a line
     records = []
     for number, line in enumerate(lines, 1):
         if is_log and number == len(lines) and not _is_json(line):
             break
         if line.strip():
-            records.append(from_json(line, kind, where=f"{path} line {number}", remedy=remedy))
+            where = f"{path} line {number}"
+            records.append(from_json(line, kind, where=where, remedy=remedy, rule=rule))
     return records
 
 
@@ -278,21 +165,29 @@ def read_bytes(path: Path, what: str) -> bytes:
     return path.read_bytes()
 
 
-def from_json(content: bytes | str, kind: Any, *, where: str, remedy: str) -> Any:
-    """JSON as a value of that type; an error begins with `where`, and says what to do."""
+def from_json(content: bytes | str, kind: Any, *, where: str, remedy: str, rule: Rule | None = None) -> Any:
+    """JSON as a value of that type; an error begins with `where`, and ends with `remedy`."""
     try:
         value = parsed(content)
     except ValueError as error:
         raise UserError(f"{where}: {error}; {remedy}") from None
-    return checked(value, kind, where=where, remedy=remedy)
+    return checked(value, kind, where=where, remedy=remedy, rule=rule)
 
 
-def checked(value: Any, kind: Any, *, where: str, remedy: str) -> Any:
-    """The same of a value that is there already."""
+def checked(value: Any, kind: Any, *, where: str, remedy: str, rule: Rule | None = None) -> Any:
+    """A value of that type from one that is read already."""
     try:
-        return _check_of(kind)(value)
+        found = convert(value, kind)
+        plain = kind.__annotations__ if is_typeddict(kind) else {}
+        known: Mapping[str, Any] = getattr(kind, "__dataclass_fields__", plain)
+        for name in value if known else ():
+            if name not in known:
+                raise WrongFieldError(str(name), f"is not known{did_you_mean(str(name), known)}")
+        if rule is not None:
+            rule(found)
     except ValueError as error:
         raise UserError(f"{where}: {error}; {remedy}") from None
+    return found
 
 
 def _is_json(content: bytes) -> bool:
@@ -306,26 +201,10 @@ def _is_json(content: bytes) -> bool:
 def parsed(content: bytes | str) -> Any:
     """JSON as plain values; a ValueError says in words what is wrong with it."""
     try:
-        text = content.decode() if isinstance(content, bytes) else content
-        value = json.loads(text, object_pairs_hook=_without_repeats)
-        if _HALVES.search(text):  # two of them are a character, one cannot be written down again
-            json.dumps(value, ensure_ascii=False).encode()
-        return value
+        return msgspec.json.decode(content)
     except UnicodeError:
         raise ValueError("not UTF-8 text") from None
     except RecursionError:
         raise ValueError("nested too deep") from None
-    except json.JSONDecodeError as error:
-        raise ValueError(f"not JSON, or cut short (at character {error.pos})") from None
-    except WrongFieldError:
-        raise
-    except ValueError:  # Python's limit of digits
-        raise ValueError("a number of too many digits") from None
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise WrongFieldError(next(name for name in names if names.count(name) > 1), "is there twice")
-    return values
+    except msgspec.DecodeError as error:
+        raise ValueError(f"not JSON, or cut short ({str(error).partition(' - at')[0]})") from None

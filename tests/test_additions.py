@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Literal
 
 import pytest
 import torch
+from msgspec import defstruct
 from torch.optim import Optimizer
 
-from recoseg.builders.methods import COLOURS
 from recoseg.cli.main import main
-from recoseg.config import settings
-from recoseg.config.setting import setting
+from recoseg.config import parse, settings
+from recoseg.config.method_settings import MethodKind
+from recoseg.config.setting import Kind, NonNegative, Positive, fields
+from recoseg.config.settings import RunConfig
+from recoseg.config.train_settings import Optimiser
 from recoseg.methods import METHODS, Method
+from recoseg.runs.build import COLOURS
 from recoseg.training.optimisers import OPTIMISERS, SCHEDULES
 
 SMALL = [
@@ -30,19 +33,25 @@ def in_folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def add_to_config(monkeypatch, section: str, kind: type) -> None:
+def add_to_config(monkeypatch, section: str, kind: type[Kind]) -> None:
     """`kind`, added to RunConfig's union."""
-    monkeypatch.setattr(settings, kind.__name__, kind, raising=False)
-    annotations = settings.RunConfig.__annotations__
-    monkeypatch.setitem(annotations, section, f"{annotations[section]} | {kind.__name__}")
+    field = next(field for field in fields(RunConfig) if field.name == section)
+    larger = defstruct(
+        "RunConfig",
+        [(section, field.type | kind, field.default)],
+        bases=(RunConfig,),
+        frozen=True,
+        kw_only=True,
+    )
+    monkeypatch.setattr(parse, "RunConfig", larger)
+    monkeypatch.setitem(settings.KINDS[section], kind.__struct_config__.tag, kind)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ToyMethod:
+class ToyMethod(MethodKind, frozen=True, kw_only=True, tag="toy"):
     """Labels, and a loss of its own."""
 
-    name: Literal["toy"] = "toy"
-    extra: float = setting(1.0, "what is added to the loss", at_least=0)
+    #: what is added to the loss
+    extra: NonNegative = 1.0
 
 
 class Toy(Method):
@@ -64,19 +73,16 @@ def test_a_method_is_its_file_its_line_and_its_settings(in_folder, monkeypatch) 
     assert all("contrast" in line for line in losses)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ToyOptimiser:
+class ToyOptimiser(Optimiser, frozen=True, kw_only=True, tag="toy"):
     """Does nothing but shrink the weights."""
 
-    name: Literal["toy"] = "toy"
-    lr: float = setting(0.1, "learning rate", above=0)
-    weight_decay: float = setting(0.0, "weight decay", at_least=0)
-    head_lr_factor: float = setting(1.0, "rate of the heads", above=0)
-    decay_norms_and_biases: bool = setting(True, "for norms too")
-    schedule: Literal["poly", "cosine", "steps"] = setting("steps", "how the rate falls")
-    power: float = setting(0.9, "of poly", at_least=0)
-    drop: float = setting(0.5, "of steps", above=0)
-    by: float = setting(0.5, "what weights are multiplied by", above=0)
+    lr: Positive = 0.1
+    weight_decay: NonNegative = 0.0
+    schedule: Literal["poly", "cosine", "steps"] = "steps"
+    #: of steps
+    drop: Positive = 0.5
+    #: what weights are multiplied by
+    by: Positive = 0.5
 
 
 class Shrink(Optimizer):
@@ -108,6 +114,6 @@ def test_a_change_of_colour_is_a_line(in_folder, monkeypatch) -> None:
         calls.append(images.shape)
         return images * 0
 
-    monkeypatch.setattr("recoseg.builders.methods.COLOURS", [*COLOURS, lambda augment: black])
+    monkeypatch.setattr("recoseg.runs.build.COLOURS", [*COLOURS, lambda augment: black])
     assert main(["train", "--out", "run", "--no-page", *SMALL]) == 0
     assert len(calls) == 2

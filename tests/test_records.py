@@ -6,13 +6,13 @@ import json
 import os
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import pytest
 from torch import Tensor, ones
 
 from recoseg.errors import UserError
-from recoseg.records import Count, Others, Share, checked, read_record, read_records, require_lengths
+from recoseg.records import Count, Share, checked, read_record, read_records, require_lengths
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,13 @@ def square(value: Any) -> None:
     require_lengths("rows", value["rows"], len(value["rows"]), len(value["rows"]))
 
 
-KIND = Annotated[Outer, square]
 GOOD = {"count": 3, "share": None, "rows": [[1, 2.5], [0, -1e9]]}
 
 
 def read(tmp_path, content: str | bytes) -> Any:
     path = tmp_path / "file.json"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return read_record(path, KIND, what="thing", remedy="do this")
+    return read_record(path, Outer, what="thing", remedy="do this", rule=square)
 
 
 def test_what_is_right_comes_back_with_objects_made_of_it(tmp_path) -> None:
@@ -59,12 +58,9 @@ def test_what_is_right_comes_back_with_objects_made_of_it(tmp_path) -> None:
         ({"count": None}, "count must be a whole number, not null"),
         ({"count": True}, "count must be a whole number, not true"),
         ({"count": 3.0}, "count must be a whole number, not 3.0"),
-        ({"count": -1}, "count must be 0 to 9.22337e+18, not -1"),
-        ({"count": 2**63}, "count must be 0 to 9.22337e+18, not 9223372036854775808"),
-        ({"share": float("nan")}, "share must be a number, not NaN"),
-        ({"share": float("inf")}, "share must be a number, not Infinity"),
-        ({"share": 1.5}, "share must be 0 to 1, not 1.5"),
-        ({"share": 10**400}, "share must be a number, not 1000000000000000000000000000000000000..."),
+        ({"count": -1}, "count must be at least 0, not -1"),
+        ({"count": 2**63}, "count must be at most 9.22337e+18, not 9223372036854775808"),
+        ({"share": 1.5}, "share must be at most 1, not 1.5"),
         ({"share": []}, "share must be a number or null, not a list"),
         ({"rows": {}}, "rows must be a list, not an object"),
         ({"rows": [[1, 2], 3]}, "rows[1] must be a list, not 3"),
@@ -75,7 +71,6 @@ def test_what_is_right_comes_back_with_objects_made_of_it(tmp_path) -> None:
         ({"inner": {}}, "inner.name is missing"),
         ({"inner": {"name": "a", "size": [1]}}, "inner.size must have 2 entries, not 1"),
         ({"inner": {"name": "a", "size": [1, None]}}, "inner.size[1] must be a whole number, not null"),
-        ({"inner": {"name": "a", "colour": 1}}, "inner.colour is not known. Known: name, size"),
         ({"by_name": {"x": 1}}, "by_name.x must be true or false, not 1"),
         ({"cuont": 1}, "cuont is not known; did you mean 'count'?"),
     ],
@@ -92,11 +87,10 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path, change, says) -> None:
     [
         ("", " is empty; do this"),
         (" \n", " is empty; do this"),
-        ('{"count": 3, "sh', ": not JSON, or cut short (at character 13); do this"),
+        ('{"count": 3, "sh', ": not JSON, or cut short (Input data was truncated); do this"),
         (b'{"count": "\xff"}', ": not UTF-8 text; do this"),
         ("[" * 100_000, ": nested too deep; do this"),
-        ('{"count": ' + "9" * 5000 + "}", ": a number of too many digits; do this"),
-        ('{"count": 1, "count": 2}', ": count is there twice; do this"),
+        ('{"count": ' + "9" * 5000 + "}", ": not JSON, or cut short (Integer value out of range); do this"),
         ("null", ": must be an object, not null; do this"),
         ("{}", ": count is missing; do this"),
     ],
@@ -108,7 +102,7 @@ def test_what_is_no_json_is_told_in_words(tmp_path, content, says) -> None:
 
 def test_what_is_no_file_is_told_and_not_waited_for(tmp_path) -> None:
     def read_at(name: str) -> Any:
-        return read_record(tmp_path / name, KIND, what="thing", remedy="do this")
+        return read_record(tmp_path / name, Outer, what="thing", remedy="do this")
 
     with pytest.raises(UserError, match=f"^no thing at {tmp_path / 'nowhere'}$"):
         read_at("nowhere")
@@ -125,7 +119,7 @@ def test_a_log_may_end_with_half_a_line_but_not_go_on_after_it(tmp_path, end) ->
 
     def lines(content: str, *, is_log: bool = True) -> list[Any]:
         path.write_bytes(content.encode(errors="surrogateescape"))
-        return read_records(path, KIND, what="log", remedy="do this", is_log=is_log)
+        return read_records(path, Outer, what="log", remedy="do this", is_log=is_log)
 
     assert lines(good * 2 + end) == [GOOD] * 2
     assert lines(good + "\n" + good.rstrip()) == [GOOD] * 2  # whole but for its end
@@ -135,13 +129,6 @@ def test_a_log_may_end_with_half_a_line_but_not_go_on_after_it(tmp_path, end) ->
                 lines(wrong, is_log=is_log)
     with pytest.raises(UserError, match=r'log\.jsonl line 2: count must be a whole number, not "x"'):
         lines(good + json.dumps({**GOOD, "count": "x"}))  # whole, and wrong: no crash did that
-
-
-def test_other_fields_are_of_one_type_where_they_are_allowed(tmp_path) -> None:
-    kind = Annotated[Outer, Others(float | None)]
-    assert checked({**GOOD, "part": 1, "other": None}, kind, where="here", remedy="do this")["part"] == 1.0
-    with pytest.raises(UserError, match=r'^here: part must be a number or null, not "x"; do this$'):
-        checked({**GOOD, "part": "x"}, kind, where="here", remedy="do this")
 
 
 def test_values_that_are_not_json_are_told_by_their_class() -> None:

@@ -20,8 +20,8 @@ USAGE = "DATA [--dataset NAME]"
 
 def open_dataset(name: str, root: str, settings: Sequence[str] = ()) -> FileDataset:
     """The dataset `name` at `root`; `settings` are words such as --data.split original."""
-    from recoseg.builders.data import build_dataset
     from recoseg.config import load
+    from recoseg.data.build import build_dataset
     from recoseg.data.file_dataset import FileDataset
 
     for word in settings:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from recoseg.progress import ProgressBar
-    from recoseg.runs.run_folder import RunFolder
+    from recoseg.training.run_folder import RunFolder
 
 TAKES_SETTINGS = True
 SAVES_MEMORY = "smaller steps need less: --train.labelled_per_step 2, --augment.crop 64x64"
@@ -80,7 +80,7 @@ def _train(out: Path, settings: Sequence[str], iterations: int, console: Console
     from recoseg.experiments.running.execute import CellStoppedError, trouble
     from recoseg.experiments.running.workers import LocalWorkers, num_cores
     from recoseg.progress import ProgressBar
-    from recoseg.runs.run_folder import RunFolder
+    from recoseg.training.run_folder import RunFolder
     from recoseg.training.early_end import Interrupted, StopRequest
 
     workers = LocalWorkers(min(num_cores(), len(_COMPARED)), threads=1)

@@ -55,8 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from recoseg import config as configs
-    from recoseg.builders.data import build_dataset, class_counter
     from recoseg.cli.terminal import new_console
+    from recoseg.data.build import build_dataset
+    from recoseg.splits.class_index import class_counter
     from recoseg.splits.label_split import LabelSplit
 
     settings = data_settings(arguments, _OPTIONS)

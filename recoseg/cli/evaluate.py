@@ -11,7 +11,7 @@ import hashlib
 import json
 import textwrap
 from collections.abc import Iterator
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
     from recoseg.cli.arguments import require_writable
     from recoseg.cli.terminal import new_console, progress_of
     from recoseg.runs.run import ALL, Run, labelled_keys, require_subset
-    from recoseg.runs.run_folder import RunFolder
+    from recoseg.training.run_folder import RunFolder
 
     words = _data_words(arguments)
     protocol, rule = _chosen_protocol(arguments), _chosen_rule(arguments)
@@ -163,13 +163,15 @@ def _chosen_rule(arguments: argparse.Namespace) -> BoundaryRule | None:
 
 def file_name(run: Run, subset: str, protocol: Protocol, rule: BoundaryRule | None) -> str:
     """SUBSET.json; whatever is not the default is in the name, so that other figures are not written over."""
+    import msgspec
+
     from recoseg.config.load import load
     from recoseg.evaluate.boundary import BoundaryRule
     from recoseg.evaluate.protocol import Protocol
 
     parts = [subset, *(["best"] if run.weights == "best" else [])]
-    data = asdict(run.config.data)
-    if data != asdict(load(run.folder.config).data):  # than the run was trained with
+    data = msgspec.to_builtins(run.config.data)
+    if run.config.data != load(run.folder.config).data:  # than the run was trained with
         digest = hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:8]
         parts.append(f"{Path(data.get('root', run.dataset.name)).name[:MOST_LETTERS]}-{digest}")
     parts += differing(protocol, Protocol())

@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     from recoseg.export.formats import FORMATS, program
     from recoseg.files import write_whole
     from recoseg.runs.run import Run
-    from recoseg.runs.run_folder import RunFolder
+    from recoseg.training.run_folder import RunFolder
 
     chosen, size = FORMATS[arguments.format], _parse_size(arguments.size)
     folder = RunFolder.open(Path(arguments.folder))
@@ -110,7 +110,7 @@ def _parse_size(text: str | None) -> tuple[int, int] | None:
 
 def _real_images(config: RunConfig, size: tuple[int, int] | None) -> Iterator[Tensor]:
     """Some validation images (1, 3, H, W), brought to `size`; none where the data is not here."""
-    from recoseg.builders.data import build_dataset, val_keys
+    from recoseg.data.build import build_dataset, val_keys
     from recoseg.evaluate.protocol import SMALLEST_SIDE
     from recoseg.models.bilinear import resize
     from recoseg.report.run_view import spread

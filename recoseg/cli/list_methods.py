@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-from typing import get_type_hints
 
 _ROWS = {"mean_teacher": "classmix"}
 """A method -> the row of tables that has its default settings, where that is not called after it."""
@@ -32,8 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rich.table import Table
 
     from recoseg.cli.terminal import new_console
-    from recoseg.config.parse import members
-    from recoseg.config.settings import RunConfig
+    from recoseg.config.settings import KINDS
     from recoseg.experiments.tables.results import measured_costs
     from recoseg.text import DASH
 
@@ -49,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     table.add_column("what it does")
     for name in ("needs", "time", "memory"):
         table.add_column(name, justify="right" if name != "needs" else "left", no_wrap=True)
-    for name, settings in members(get_type_hints(RunConfig)["method"]).items():
+    for name, settings in KINDS["method"].items():
         if name == "factory":
             continue
         if name == "probe":  # without steps there is no contrast either

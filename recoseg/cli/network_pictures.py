@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def _open_runs(paths: Sequence[str], *, trust: bool) -> dict[str, Run]:
     """Name -> run with its weights; all of the same classes, which are drawn in the same colours."""
     from recoseg.runs.run import Run
-    from recoseg.runs.run_folder import RunFolder, run_names
+    from recoseg.training.run_folder import RunFolder, run_names
     from recoseg.types import require_same_classes
 
     if len({real(Path(path)) for path in paths}) < len(paths):
@@ -63,8 +63,8 @@ def _image_and_labels(dataset: Dataset, key: str) -> tuple[Tensor, Tensor | None
 
 def _richest_image(dataset: Dataset, keys: Sequence[str]) -> str:
     """The image that shows most classes; the first of several."""
-    from recoseg.builders.data import class_counter
     from recoseg.cli.terminal import new_console, progress_of
+    from recoseg.splits.class_index import class_counter
 
     with progress_of(new_console(stderr=True), doing="reading labels") as progress:
         index = class_counter(progress=progress)(dataset, list(keys))

@@ -68,7 +68,7 @@ def _where(arguments: argparse.Namespace) -> Path:
     """The file to draw into; what can be wrong with it is said before any work is done."""
     from recoseg.cli.arguments import require_writable
     from recoseg.figures.sheet import require_ending
-    from recoseg.runs.run_folder import RunFolder
+    from recoseg.training.run_folder import RunFolder
 
     first = RunFolder.open(Path(arguments.runs[0]))
     if arguments.out is None:
@@ -93,12 +93,13 @@ def _draw_labels_of(arguments: argparse.Namespace, out: Path) -> None:
 
     One labelled training image of the run's split, with that much of each class labelled. Needs no weights.
     """
-    from recoseg.builders.data import build_data_of_run, class_counter
     from recoseg.cli.data_tables import draw_partial as draw_labels
     from recoseg.cli.terminal import new_console, progress_of
     from recoseg.config.load import load
-    from recoseg.runs.run_folder import RunFolder
+    from recoseg.data.build import build_data_of_run
+    from recoseg.splits.class_index import class_counter
     from recoseg.splits.label_split import LabelSplit
+    from recoseg.training.run_folder import RunFolder
 
     if len(arguments.runs) > 1:
         raise UserError(f"labels are those of one run, and {len(arguments.runs)} are given")
@@ -117,7 +118,7 @@ def _draw_curves_of(arguments: argparse.Namespace, out: Path) -> None:
     through means of neighbours.
     """
     from recoseg.figures.line_charts import draw_charts
-    from recoseg.runs.run_folder import RunFolder, run_names
+    from recoseg.training.run_folder import RunFolder, run_names
 
     folders = [RunFolder.open(Path(path)) for path in arguments.runs]
     metrics = [folder.read_metrics() for folder in folders]

@@ -114,7 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
     from recoseg.report.prediction_gallery import write_gallery
     from recoseg.runs.hub import local_folder
     from recoseg.runs.run import load, weights_file
-    from recoseg.runs.run_folder import RunFolder
+    from recoseg.training.run_folder import RunFolder
 
     look = _look(arguments)
     output = OutputFolder(

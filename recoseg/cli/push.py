@@ -41,8 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
     from recoseg.runs import hub
     from recoseg.runs.model_card import model_card
     from recoseg.runs.run import weights_about, weights_file
-    from recoseg.runs.run_folder import RunFolder
     from recoseg.splits.label_split import LabelSplit
+    from recoseg.training.run_folder import RunFolder
 
     if arguments.name.count("/") != 1:
         raise UserError(f"got {arguments.name!r}, needs USER/NAME")

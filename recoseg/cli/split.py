@@ -7,7 +7,6 @@ recoseg train --split.file FILE; recoseg describe DATA --split FILE shows what i
 from __future__ import annotations
 
 import argparse
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from recoseg.cli.arguments import (
     require_writable,
 )
 from recoseg.cli.data_tables import split_summary
+from recoseg.config.setting import fields, help_texts
 from recoseg.config.split_settings import SplitSettings
 from recoseg.errors import UserError
 from recoseg.text import printable
@@ -49,10 +49,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="FILE", required=True, help="the split file to write")
     parser.add_argument("--force", action="store_true", help="write over an existing file")
     add_dataset(parser)
+    texts = help_texts(SplitSettings)
     for option in fields(SplitSettings):
         if option.name == "file":
             continue
-        word, text = f"--{option.name.replace('_', '-')}", option.metadata["help"].replace("%", "%%")
+        word, text = (
+            f"--{option.name.replace('_', '-')}",
+            texts[option.name].replace("%", "%%"),
+        )
         if option.default is False:
             parser.add_argument(word, action="store_const", const="true", help=text)
         else:
@@ -62,9 +66,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from recoseg import config as configs
-    from recoseg.builders.data import build_dataset
-    from recoseg.builders.splits import build_split
     from recoseg.cli.terminal import new_console, progress_of
+    from recoseg.data.build import build_dataset
+    from recoseg.splits.draw import build_split
 
     out = Path(arguments.out)
     settings = data_settings(arguments, ["--out", "--force", "--dataset", "--workers", *_option_words()])

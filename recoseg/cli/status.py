@@ -18,7 +18,7 @@ from recoseg.text import printable
 
 if TYPE_CHECKING:
     from recoseg.config import RunConfig
-    from recoseg.runs.run_folder import RunFolder
+    from recoseg.training.run_folder import RunFolder
 
 _HEADINGS = ("run", "state", "iterations", "mean IoU", "best", "loss", "left")
 
@@ -90,7 +90,7 @@ def wrapped_path(path: str, width: int) -> str:
 
 def _find_runs(paths: list[Path]) -> list[RunFolder]:
     """The runs at and below the paths; a path without any is a mistake."""
-    from recoseg.runs.run_folder import RunFolder
+    from recoseg.training.run_folder import RunFolder
 
     found: list[RunFolder] = []
     for path in paths:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import textwrap
 from pathlib import Path
-from typing import get_type_hints
 
 from recoseg.errors import UsageError, UserError
 
@@ -46,8 +45,7 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from recoseg.config.help_text import SECTIONS
-    from recoseg.config.parse import members
-    from recoseg.config.settings import RunConfig
+    from recoseg.config.settings import KINDS
 
     parser.usage = "recoseg train [--config FILE] [--data FOLDER] [--out RUN] [settings]"
     parser.add_argument(
@@ -74,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-page", action="store_true", help="leave out the page, which recoseg report writes at any time"
     )
-    methods = textwrap.wrap(", ".join(members(get_type_hints(RunConfig)["method"])), 52)
+    methods = textwrap.wrap(", ".join(KINDS["method"]), 52)
     parser.epilog = _SETTINGS.format(
         methods=f"\n{27 * ' '}".join(methods),
         sections=textwrap.fill(", ".join(SECTIONS), 44, subsequent_indent="    "),
@@ -84,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from recoseg.cli.terminal import new_console, told_progress
     from recoseg.config.load import load, load_for
-    from recoseg.runs.run_folder import RunFolder
+    from recoseg.training.run_folder import RunFolder
 
     if arguments.seeds or arguments.folds is not None:
         return _repeat(arguments)

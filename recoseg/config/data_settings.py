@@ -1,91 +1,78 @@
 """Settings of the datasets: `data`."""
 
-from __future__ import annotations
+from typing import Annotated, Literal
 
-from dataclasses import dataclass
-from typing import Literal
+from msgspec import Meta
 
-from recoseg.config.setting import REQUIRED, setting
+from recoseg.config.setting import FilePath, Kind, Number, Seed
 
+Side = Annotated[int, Meta(ge=16, le=8192)]
 MOST_SCENES = 1_000_000
+Scenes = Annotated[int, Meta(ge=1, le=MOST_SCENES)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ScenesData:
+class ScenesData(Kind, frozen=True, kw_only=True, tag="scenes"):
     """Street scenes drawn by recoseg itself; nothing is downloaded."""
 
-    name: Literal["scenes"] = "scenes"
-    height: int = setting(128, "height of an image in pixels", at_least=16, at_most=8192)
-    width: int = setting(256, "width of an image in pixels", at_least=16, at_most=8192)
-    num_train: int = setting(256, "number of training images", at_least=1, at_most=MOST_SCENES)
-    num_val: int = setting(64, "number of validation images", at_least=1, at_most=MOST_SCENES)
-    num_test: int = setting(0, "number of test images", at_least=0, at_most=MOST_SCENES)
-    seed: int = setting(0, "seed of the drawings", at_least=0, at_most=2**32 - 1)
-    coarse: bool = setting(
-        False, "five large groups of classes in place of sixteen; people, poles, lights and signs are void"
-    )
+    #: height of an image in pixels
+    height: Side = 128
+    #: width of an image in pixels
+    width: Side = 256
+    #: number of training images
+    num_train: Scenes = 256
+    #: number of validation images
+    num_val: Scenes = 64
+    #: number of test images
+    num_test: Annotated[int, Meta(ge=0, le=MOST_SCENES)] = 0
+    #: seed of the drawings
+    seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 0
+    #: five large groups of classes instead of sixteen; people, poles, lights, signs are void
+    coarse: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class FolderData:
+class FolderData(Kind, frozen=True, kw_only=True, tag="folder"):
     """Your own images: a folder with images/ and labels/, see docs/own_data.md."""
 
-    name: Literal["folder"] = "folder"
-    root: str = setting(REQUIRED, "the folder that holds images/ and labels/", is_path=True)
-    val_share: float = setting(
-        0.2,
-        "share of the labelled images kept for validation where no val.txt names them",
-        above=0,
-        at_most=0.9,
-    )
-    seed: int = setting(0, "seed of that choice", at_least=0)
-    folds: int | None = setting(
-        None,
-        "cut the labelled images into so many parts instead, of which one validates: recoseg train --folds",
-        at_least=2,
-        at_most=1000,
-    )
-    fold: int = setting(1, "which of these parts validates, from 1 on", at_least=1)
-    bit_depth: int | None = setting(
-        None,
-        "bits of 16-bit grey images that hold data, such as 12; recoseg train measures it unless it is given",
-        at_least=8,
-        at_most=16,
-    )
+    #: the folder that holds images/ and labels/
+    root: FilePath
+    #: share of the labelled images kept for validation if val.txt does not name them
+    val_share: Annotated[float, Meta(gt=0, le=0.9)] = 0.2
+    #: seed of that choice
+    seed: Seed = 0
+    #: cut the labelled images into this many parts instead, one of which validates: recoseg train
+    #: --folds
+    folds: Annotated[int, Meta(ge=2, le=1000)] | None = None
+    #: the part that validates, from 1 on
+    fold: Number = 1
+    #: bits of 16-bit grey images that hold data, such as 12; none: recoseg train measures it
+    bit_depth: Annotated[int, Meta(ge=8, le=16)] | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class PascalVOCData:
+class PascalVOCData(Kind, frozen=True, kw_only=True, tag="pascal_voc"):
     """Pascal VOC 2012 as its owner publishes it, see docs/datasets.md."""
 
-    name: Literal["pascal_voc"] = "pascal_voc"
-    root: str = setting(REQUIRED, "VOC2012, VOCdevkit, or the folder that holds it", is_path=True)
+    #: VOC2012, VOCdevkit, or the folder that holds it
+    root: FilePath
 
 
-@dataclass(frozen=True, kw_only=True)
-class CityscapesData:
+class CityscapesData(Kind, frozen=True, kw_only=True, tag="cityscapes"):
     """Cityscapes as its owner publishes it, see docs/datasets.md."""
 
-    name: Literal["cityscapes"] = "cityscapes"
-    root: str = setting(REQUIRED, "the folder that holds leftImg8bit/ and gtFine/", is_path=True)
+    #: the folder that holds leftImg8bit/ and gtFine/
+    root: FilePath
 
 
-@dataclass(frozen=True, kw_only=True)
-class SunRGBDData:
+class SunRGBDData(Kind, frozen=True, kw_only=True, tag="sun_rgbd"):
     """SUN RGB-D with 37 classes, see docs/datasets.md."""
 
-    name: Literal["sun_rgbd"] = "sun_rgbd"
-    root: str = setting(REQUIRED, "the folder that holds the folders of images and labels", is_path=True)
-    split: Literal["paper", "original"] = setting(
-        "paper", "paper: 9,860 images to train on and 475 to validate on; original: 5,285 and 5,050"
-    )
+    #: the folder that holds the folders of images and labels
+    root: FilePath
+    #: paper: 9,860 images to train on and 475 to validate on; original: 5,285 and 5,050
+    split: Literal["paper", "original"] = "paper"
 
 
-@dataclass(frozen=True, kw_only=True)
-class CamVidData:
+class CamVidData(Kind, frozen=True, kw_only=True, tag="camvid"):
     """CamVid with 11 classes, see docs/datasets.md."""
 
-    name: Literal["camvid"] = "camvid"
-    root: str = setting(
-        REQUIRED, "the folder that holds train/ and trainannot/, or the owner's 32 colours", is_path=True
-    )
+    #: the folder that holds train/ and trainannot/, or the owner's 32 colours
+    root: FilePath

@@ -4,90 +4,69 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Collection, Iterator
-from dataclasses import MISSING, Field, fields, is_dataclass
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin
 
 from recoseg.config.method_settings import FactoryMethod
-from recoseg.config.parse import members, setting_names
+from recoseg.config.setting import Section, fields, help_texts, parts, setting_names
 from recoseg.config.settings import RunConfig
 from recoseg.errors import UsageError
 from recoseg.score_names import LAST_WEIGHTS
 from recoseg.text import DASH, listed, nearest_name, shortened
 
-SECTIONS = tuple(section.name for section in fields(RunConfig))
+SECTIONS = tuple(field.name for field in fields(RunConfig))
 
 
-def describe_settings(sections: Collection[str] = SECTIONS, width: int = 80) -> str:
+def describe_settings(names: Collection[str] = SECTIONS, width: int = 80) -> str:
     """The settings of those sections with their defaults and meanings, a paragraph a section."""
     lines: list[str] = []
-    hints = get_type_hints(RunConfig)
-    for section in fields(RunConfig):
-        if section.name not in sections:
-            continue
-        options = members(hints[section.name])
-        if not options:
-            lines += ["", f"{section.name}: {hints[section.name].__doc__}"]
-            lines += _describe_section(hints[section.name], section.name, width)
-        for name, option in options.items():
-            lines += ["", *textwrap.wrap(f"{section.name} {name}: {option.__doc__}", width)]
-            lines += _describe_section(option, section.name, width)
-            lines += _describe_sections_below(option, section.name, width)
+    for path, kind, section in _all_sections():
+        if path.partition(".")[0] in names:
+            lines += ["", *textwrap.wrap(f"{f'{path} {kind}'.strip()}: {section.__doc__}", width)]
+            lines += [_describe(section, name, path, width) for name in _own_settings(section)]
     return "\n".join(lines).strip()
 
 
-def _describe_sections_below(kind: Any, path: str, width: int) -> Iterator[str]:
-    """Of the settings that are sections themselves: what each may be."""
-    for field, hint in get_type_hints(kind).items():
-        for name, option in members(hint).items():
-            yield from ("", *textwrap.wrap(f"{path}.{field} {name}: {option.__doc__}", width))
-            yield from _describe_section(option, f"{path}.{field}", width)
+def _all_sections(
+    kind: type[Section] = RunConfig, above: str = ""
+) -> Iterator[tuple[str, str, type[Section]]]:
+    """(path, name, section) of all sections that a config may have."""
+    for field in fields(kind):
+        for name, section in parts(field.type).sections.items():
+            yield above + field.name, name, section
+            yield from _all_sections(section, f"{above}{field.name}.")
 
 
-def _describe_section(kind: Any, path: str, width: int) -> Iterator[str]:
-    hints = get_type_hints(kind)
-    for f in fields(kind):
-        if f.name == "name" or members(hints[f.name]):
-            continue
-        yield from _describe_field(f, hints[f.name], path, width)
+def _own_settings(section: type[Section]) -> list[str]:
+    return [field.name for field in fields(section) if not parts(field.type).sections]
 
 
-def _describe_field(f: Field[Any], hint: Any, path: str, width: int) -> Iterator[str]:
-    default = "required" if f.default is MISSING else f"default {show(f.default)}"
-    yield f"  --{path}.{f.name}"
+def _describe(section: type[Section], name: str, path: str, width: int) -> str:
+    field = next(field for field in fields(section) if field.name == name)
+    kind, text = parts(field.type).kinds[0], help_texts(section)[name]
+    choices = get_args(kind) if get_origin(kind) is Literal else ()
+    if not all(choice in text for choice in choices):
+        text = f"{text}: {listed(choices, last='or')}"
+    default = "required" if field.required else f"default {show(field.default)}"
     indent = " " * 6
-    choices = get_args(hint) if get_origin(hint) is Literal else ()
-    untold = not all(str(choice) in f.metadata["help"] for choice in choices)
-    told = f"{f.metadata['help']}: {listed(choices, last='or')}" if untold else f.metadata["help"]
-    text = f"{told} ({default})"
-    yield from textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent)
+    lines = textwrap.wrap(f"{text} ({default})", width, initial_indent=indent, subsequent_indent=indent)
+    return "\n".join([f"  --{path}.{name}", *lines])
 
 
 def describe_setting(name: str, width: int = 80) -> str:
     """One setting by its dotted name, once for each meaning that it has in the kinds of its section."""
     found: dict[str, list[str]] = {}  # its lines -> the kinds that have it so
-    dotted = name.replace("-", "_")
-    for kind, path, f, hint in _all_fields(RunConfig, ""):
-        if f"{path}.{f.name}" == dotted:
-            found.setdefault("\n".join(_describe_field(f, hint, path, width)), []).append(kind)
+    path, _, last = name.replace("-", "_").rpartition(".")
+    for place, kind, section in _all_sections():
+        if place == path and last in _own_settings(section):
+            kinds = found.setdefault(_describe(section, last, path, width), [])
+            kinds.append(f"{path} {kind}".strip())
     if not found:
-        nearest = nearest_name(dotted, setting_names(RunConfig))
-        remedy = f"did you mean {nearest!r}?" if nearest else "--help all shows all of them"
+        nearest = nearest_name(f"{path}.{last}", setting_names(RunConfig))
+        remedy = f"did you mean {nearest}?" if nearest else "--help all shows all of them"
         raise UsageError(f"--help: unknown setting {shortened(repr(name))}; {remedy}")
-    parts = [f"{textwrap.fill(f'{listed(kinds)}:', width)}\n{lines}" for lines, kinds in found.items()]
-    return "\n\n".join(parts)
-
-
-def _all_fields(kind: Any, path: str, owner: str = "") -> Iterator[tuple[str, str, Field[Any], Any]]:
-    """(the kind of section, such as "model deeplab_v2"; its path; a field; its type) of all settings."""
-    hints = get_type_hints(kind)
-    for f in fields(kind):
-        below = f"{path}.{f.name}" if path else f.name
-        for name, option in members(hints[f.name]).items():
-            yield from _all_fields(option, below, f"{below} {name}")
-        if is_dataclass(hints[f.name]) and not members(hints[f.name]):
-            yield from _all_fields(hints[f.name], below, below)
-        elif path and f.name != "name" and not members(hints[f.name]):
-            yield owner, path, f, hints[f.name]
+    return "\n\n".join(
+        f"{textwrap.fill(f'{listed(kinds)}:', width)}\n{lines}" for lines, kinds in found.items()
+    )
 
 
 def describe_model(section: Any) -> str:

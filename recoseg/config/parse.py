@@ -1,211 +1,223 @@
-"""Plain values (from YAML or the command line) -> typed settings, with errors that name the setting."""
+"""Values that people write, in YAML or on the command line -> typed settings; a mistake names its setting.
+
+First values are brought into the types of their settings: "40_000" is a number, "256x512" a pair, "none" is
+none, a bare word the name of a section. Then msgspec checks types and limits. Messages name a setting as one
+types it: --train.iterations.
+"""
 
 from __future__ import annotations
 
 import errno
 import math
-import types
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
-from recoseg.errors import UserError
+import msgspec
+
+from recoseg.config.setting import Kind, Section, SettingError, fields, help_texts, parts, setting_names
+from recoseg.config.settings import RunConfig, resolve_defaults
+from recoseg.errors import UsageError, UserError
 from recoseg.files import real
-from recoseg.text import did_you_mean, is_text, shortened
+from recoseg.text import is_text, nearest_name, shortened
+
+Origins = Mapping[str, str]
+"""Dotted name -> the file and line that a value is from; "" for the command line."""
 
 NONE_WORDS = ("none", "null", "~", "")
-LARGEST = 10**37
-"""Of numbers without another limit: what 32-bit floats hold; seeds may have more than 64 bits."""
-
+_TRUE_WORDS, _FALSE_WORDS = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 _EXACT_FLOATS = 2**53
 """Up to here a float holds every whole number."""
 
-_TRUE_WORDS, _FALSE_WORDS = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+_WORDS_OF_OTHERS = {
+    "epochs": "--train.iterations, a number of steps",
+    "steps": "--train.iterations",
+    "batch_size": "--train.labelled_per_step",
+    "learning_rate": "--optimiser.lr",
+    "gpus": "torchrun --nproc_per_node N -m recoseg train ..., which trains on N of them",
+    "num_workers": "--train.workers",
+    "backbone": "--model.encoder",
+    "crop_size": "--augment.crop",
+}
+"""What other tools call a thing -> what it is here."""
 
 
-def parse(kind: Any, value: object, path: str) -> Any:
-    """`value` as the type `kind`. `path` is the dotted name of the setting, for error messages."""
-    if _is_union(kind):
-        return _parse_union(get_args(kind), value, path)
-    if is_dataclass(kind):
-        return _parse_section(kind, value, path)
-    if get_origin(kind) is Literal:
-        return _parse_choice(get_args(kind), value, path)
-    if get_origin(kind) is tuple:
-        return _parse_tuple(get_args(kind), value, path)
-    return _parse_scalar(kind, value, path)
+def parse(values: Mapping[str, object], origins: Origins | None = None) -> RunConfig:
+    """The config of a run; a mistake begins with the place that its value is from."""
+    try:
+        tidy = _tidy_section({"": RunConfig}, values, "")
+        try:
+            return resolve_defaults(msgspec.convert(tidy, RunConfig))
+        except msgspec.ValidationError as error:
+            raise _explain(str(error), tidy, RunConfig) from None
+    except SettingError as error:
+        origin = _origin(error.path, origins or {})
+        if origin:
+            raise UserError(f"{origin}: {error}") from None
+        raise UsageError(str(error)) from None
 
 
-def _is_union(kind: Any) -> bool:
-    return get_origin(kind) in (Union, types.UnionType)
+def _origin(path: str, origins: Origins) -> str:
+    """Where the value at `path`, or the section around it, is from."""
+    while path:
+        # The words that choose a kind go before the file that has the section too.
+        for name in (f"{path}.name", path):
+            if name in origins:
+                return origins[name]
+        path = path.rpartition(".")[0]
+    return ""
 
 
-def members(kind: Any) -> dict[str, Any]:
-    """name -> dataclass for a field that holds one of several named dataclasses; {} for any other field."""
-    options = [option for option in (get_args(kind) if _is_union(kind) else (kind,)) if is_dataclass(option)]
-    return {option.name: option for option in options if hasattr(option, "name")}
+def is_nothing(value: object) -> bool:
+    """Whether a value is none, or a word for that."""
+    return value is None or (isinstance(value, str) and value.lower() in NONE_WORDS)
 
 
-def _parse_union(options: tuple[Any, ...], value: object, path: str) -> Any:
-    """One of several dataclasses, told apart by `name`; or a value that may be none."""
-    if type(None) in options:
-        if is_nothing(value):
-            return None
-        rest = [option for option in options if option is not type(None)]
-        return parse(rest[0] if len(rest) == 1 else Union[tuple(rest)], value, path)  # noqa: UP007 (built at run time)
-    by_name = members(Union[options])  # noqa: UP007
-    mapping = section_mapping(value, path)
-    name = str(mapping["name"]) if "name" in mapping else _unnamed(by_name, mapping, path)
-    if name not in by_name:
-        raise UserError(f"{path}.name: unknown name {shortened(repr(name))}{did_you_mean(name, by_name)}")
-    for key in mapping:
-        owners = [option for option, kind in by_name.items() if key in {f.name for f in fields(kind)}]
-        if owners and name not in owners:
-            of = " or ".join(owners)
-            raise UserError(
-                f"unknown setting '{path}.{key}' of {path} {name!r}; {of} has it: "
-                f"choose that with --{path} {owners[0]}"
-            )
-    return _parse_section(by_name[name], mapping, path)
+def _tidy_section(sections: Mapping[str, type[Section]], value: object, path: str) -> dict[str, Any]:
+    """The settings of one of several sections, in the types that it declares."""
+    if value is None:
+        value = {}
+    if isinstance(value, str) and any(sections):
+        value = {"name": value}
+    if not isinstance(value, Mapping):
+        raise _no_section(sections, value, path)
+    mapping = {str(key): item for key, item in value.items()}
+    name = (
+        str(mapping.pop("name"))
+        if any(sections) and "name" in mapping
+        else choose_kind(sections, mapping, path)
+    )
+    if name not in sections:
+        known = near_miss(name, list(sections), path)
+        raise SettingError(path, f"unknown name {shortened(repr(name))}{known}")
+    tidy: dict[str, Any] = {"name": name} if name else {}
+    known_fields = {field.name: field for field in fields(sections[name])}
+    for key, item in mapping.items():
+        dotted = f"{path}.{key}" if path else key
+        if key not in known_fields:
+            raise _unknown_setting(sections, name, key, item, path)
+        tidy[key] = _tidy(known_fields[key].type, item, dotted)
+    for field in known_fields.values():
+        if field.required and field.name not in mapping:
+            given = " (--data FOLDER)" if path == "data" else ""
+            problem = f"must be given{given}: {help_texts(sections[name])[field.name]}"
+            raise SettingError(f"{path}.{field.name}", problem)
+    return tidy
 
 
-def _unnamed(by_name: Mapping[str, Any], mapping: Mapping[str, object], path: str) -> str:
-    """Which option is meant where no name is given: the first that has all the settings.
+def _no_section(sections: Mapping[str, type[Section]], value: object, path: str) -> SettingError:
+    given = shortened(repr(value))
+    if isinstance(value, str):
+        example = fields(next(iter(sections.values())))[0].name
+        return SettingError(path, f"expected settings such as --{path}.{example}, got {given}")
+    return SettingError(path, f"expected settings as 'key: value', got {given}")
+
+
+def choose_kind(sections: Mapping[str, type[Section]], mapping: Mapping[str, object], path: str) -> str:
+    """The name of the section that is meant where none is given: the first that has all the settings.
 
     Datasets are different things: where several have the settings, a person chooses.
     """
-    first = next(iter(by_name))
-    owns = {option: {f.name for f in fields(kind)} for option, kind in by_name.items()}
-    known = mapping.keys() & set().union(*owns.values())  # what nobody has is named as such later
-    owners = [option for option in by_name if known <= owns[option]]
+    first = next(iter(sections))
+    owns = {name: {field.name for field in fields(kind)} for name, kind in sections.items()}
+    known = mapping.keys() & set().union(*owns.values())  # what no section has is an error later
+    owners = [name for name in sections if known <= owns[name]]
     if first in owners or not owners:
         return first
     if len(owners) == 1 or path != "data":
         return owners[0]
     key = min(known - owns[first])
-    has = f"{path}.{key} is a setting of {', '.join(owners)}, not of {first}"
-    raise UserError(f"{has}; choose which with {path}: NAME, or --{path} NAME")
+    has = f"a setting of {', '.join(owners)}, not of {first}"
+    raise SettingError(f"{path}.{key}", f"{has}; choose one with --{path} NAME")
 
 
-def is_nothing(value: object) -> bool:
-    """Whether it is none, or a word for that."""
-    return value is None or (isinstance(value, str) and value.lower() in NONE_WORDS)
-
-
-def section_mapping(value: object, path: str) -> Mapping[str, object]:
-    """A section's settings; a bare word is short for its name, nothing at all for the defaults."""
-    if value is None:
-        return {}
-    if isinstance(value, str):
-        return {"name": value}
-    if isinstance(value, Mapping):
-        return {str(key): item for key, item in value.items()}
-    raise UserError(
-        f"{path or 'the config'}: expected settings as 'key: value', got {shortened(repr(value))}"
-    )
-
-
-def _parse_section(kind: Any, value: object, path: str) -> Any:
-    """A dataclass from a mapping: unknown keys and missing required ones are errors."""
-    if isinstance(value, str) and not hasattr(kind, "name"):
-        raise UserError(
-            f"{path}: expected settings such as --{path}.{fields(kind)[0].name}, got {shortened(repr(value))}"
-        )
-    mapping = section_mapping(value, path)
-    hints, known = get_type_hints(kind), {f.name: f for f in fields(kind)}
-    for key in mapping:
-        if key not in known:
-            raise UserError(_unknown_setting(kind, key, path))
-    parsed = {}
-    for name, declared in known.items():
-        dotted = f"{path}.{name}" if path else name
-        if name in mapping:
-            parsed[name] = checked(declared, parse(hints[name], mapping[name], dotted), dotted)
-        elif declared.default is MISSING and declared.default_factory is MISSING:
-            given = " (--data FOLDER)" if dotted == "data.root" else ""
-            raise UserError(f"{dotted} must be given{given}: {declared.metadata['help']}")
-    return kind(**parsed)
-
-
-_WORDS_OF_OTHERS = {
-    "epochs": "train.iterations, a number of steps",
-    "steps": "train.iterations",
-    "batch_size": "train.labelled_per_step",
-    "learning_rate": "optimiser.lr",
-    "gpus": "torchrun --nproc_per_node N -m recoseg train ..., which trains on N of them",
-    "num_workers": "train.workers",
-    "backbone": "model.encoder",
-    "crop_size": "augment.crop",
-}
-"""What people call a thing elsewhere -> what it is here."""
-
-
-def _unknown_setting(kind: Any, key: str, path: str) -> str:
-    dotted = shortened(f"{path}.{key}" if path else key)
+def _unknown_setting(
+    sections: Mapping[str, type[Section]], name: str, key: str, value: object, path: str
+) -> SettingError:
+    dotted = f"{path}.{key}" if path else key
+    whole = f"{dotted}.{next(iter(value))}" if isinstance(value, Mapping) and len(value) == 1 else dotted
     if key in _WORDS_OF_OTHERS:
-        return f"unknown setting {dotted!r}; here that is {_WORDS_OF_OTHERS[key]}"
-    owner = f" of {path} {kind.name!r}" if path and hasattr(kind, "name") else ""
-    # `--lr` is better answered by `optimiser.lr` than by the nearest section's name.
-    elsewhere = [name for name in setting_names(kind) if name.split(".")[-1] == key]
-    if elsewhere:
-        return f"unknown setting {dotted!r}{owner}; did you mean {elsewhere[0]!r}?"
-    return f"unknown setting {dotted!r}{owner}{did_you_mean(key, [f.name for f in fields(kind)])}"
+        return SettingError(dotted, f"unknown setting; here that is {_WORDS_OF_OTHERS[key]}")
+    unknown = f"unknown setting of {path} {name}" if name else "unknown setting"
+    owners = [other for other, kind in sections.items() if key in {field.name for field in fields(kind)}]
+    if owners:
+        remedy = f"{' or '.join(owners)} has it: choose that with --{path} {owners[0]}"
+        return SettingError(whole, f"{unknown}; {remedy}")
+    everywhere, own = setting_names(RunConfig), [field.name for field in fields(sections[name])]
+    nearest = None if sections[name] is RunConfig else nearest_name(key, own)
+    if nearest:
+        nearest = f"{path}.{nearest}" if path else nearest
+    else:
+        same_word = [known for known in everywhere if _last(known) == _last(whole)]
+        nearest = nearest_name(whole, same_word) or next(iter(same_word), None)
+        nearest = nearest or nearest_name(whole, everywhere) or _by_last_word(whole, everywhere)
+    remedy = f"did you mean --{nearest}?" if nearest else f"known: {', '.join(own)}"
+    return SettingError(whole, f"{unknown}; {remedy}")
 
 
-def setting_names(kind: Any, path: str = "") -> list[str]:
-    """The dotted names of all settings below a dataclass, those of every named option included."""
-    names = []
-    hints = get_type_hints(kind)
-    for f in fields(kind):
-        dotted = f"{path}.{f.name}" if path else f.name
-        options = members(hints[f.name]).values() or ([hints[f.name]] if is_dataclass(hints[f.name]) else [])
-        below = [name for option in options for name in setting_names(option, dotted)]
-        names += below or [dotted]
-    return names
+def _by_last_word(dotted: str, names: Sequence[str]) -> str | None:
+    by_word = {_last(name): name for name in reversed(names)}
+    near = nearest_name(_last(dotted), list(by_word))
+    return by_word[near] if near else None
 
 
-def _parse_choice(choices: tuple[Any, ...], value: object, path: str) -> Any:
-    if value in choices:
-        return value
-    raise UserError(
-        f"{path}: unknown value {shortened(repr(value))}{did_you_mean(str(value), [str(c) for c in choices])}"
-    )
+def _last(dotted: str) -> str:
+    return dotted.rpartition(".")[2]
 
 
-def _parse_tuple(kinds: tuple[Any, ...], value: object, path: str) -> tuple[Any, ...]:
+def near_miss(name: str, names: Sequence[str], option: str) -> str:
+    """The end of a message: the nearest of the names, as one types it, or all of them."""
+    nearest = nearest_name(name, names)
+    return f"; did you mean --{option} {nearest}?" if nearest else f"; known: {', '.join(names)}"
+
+
+def _tidy(kind: Any, value: object, path: str) -> Any:
+    """`value` in the type of its setting, where it can be read so; msgspec refuses the rest."""
+    declared = parts(kind)
+    if declared.may_be_none and is_nothing(value):
+        return None
+    if declared.sections:
+        return _tidy_section(declared.sections, value, path)
+    if isinstance(value, str) and not is_text(value):
+        raise SettingError(path, f"expected text, got {shortened(repr(value))}")
+    base = declared.kinds[0]
+    if get_origin(base) is tuple:
+        return _tidy_pair(get_args(base), value, path)
+    value = _tidy_scalar(base, value, path)
+    is_path = declared.extra.get("is_path") and value not in declared.extra.get("words", ())
+    return _resolve_path(value, path) if is_path and isinstance(value, str) else value
+
+
+def _tidy_pair(kinds: tuple[Any, ...], value: object, path: str) -> list[Any]:
     """A pair such as 256x512 or 0.5,1.5; one number stands for both."""
     items: Any = value.replace("x", ",").strip("[]() ").split(",") if isinstance(value, str) else value
     if isinstance(items, int | float):
         items = [items]
+    base = parts(kinds[0]).kinds[0]
     if not isinstance(items, list | tuple) or len(items) not in (1, len(kinds)):
-        example = "256x512" if kinds[0] is int else "0.5,1.5"
-        raise UserError(
-            f"{path}: expected {len(kinds)} numbers such as {example}, got {shortened(repr(value))}"
-        )
-    items = list(items) * (len(kinds) // len(items))
-    return tuple(_parse_scalar(kind, item, path) for kind, item in zip(kinds, items, strict=True))
+        example = "256x512" if base is int else "0.5,1.5"
+        problem = f"expected {len(kinds)} numbers such as {example}, got {shortened(repr(value))}"
+        raise SettingError(path, problem)
+    return [_tidy_scalar(base, item, path) for item in list(items) * (len(kinds) // len(items))]
 
 
-def _parse_scalar(kind: type, value: object, path: str) -> Any:
-    """A bool, int, float or str; text is read as the command line gives it."""
-    text = str(value).strip()
-    if kind is str and isinstance(value, str) and is_text(value):
-        return value
-    if kind is str and isinstance(value, int | float) and not isinstance(value, bool):
-        return text  # YAML takes `pixels: 1` and `fraction: 0.5` for numbers
-    if kind is bool and text.lower() in _TRUE_WORDS + _FALSE_WORDS:
-        return text.lower() in _TRUE_WORDS
-    if kind in (int, float) and not isinstance(value, bool):
-        with suppress(ValueError):
+def _tidy_scalar(kind: Any, value: object, path: str) -> Any:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    with suppress(ValueError):  # also of numbers with thousands of digits
+        text = str(value).strip()
+        if kind is str and is_number:
+            return text  # YAML takes `pixels: 1` and `fraction: 0.5` for numbers
+        if kind is bool and text.lower() in _TRUE_WORDS + _FALSE_WORDS:
+            return text.lower() in _TRUE_WORDS
+        if kind in (int, float) and (is_number or isinstance(value, str)):
             return _whole_number(text) if kind is int else _finite_number(text)
-    words = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
-    raise UserError(f"{path}: expected {words[kind]}, got {shortened(repr(value))}")
+    return value
 
 
 def _whole_number(text: str) -> int:
-    """A whole number, also as 40_000 or 4e4; but not as 1e17: a float keeps the first digits of it only."""
+    """A whole number, also as 40_000 or 4e4; not as 1e17, because a float keeps its first digits only."""
     with suppress(ValueError):
         return int(text.replace("_", ""))
     number = _finite_number(text)
@@ -221,30 +233,64 @@ def _finite_number(text: str) -> float:
     return number
 
 
-def checked(declared: Field[Any], value: Any, path: str) -> Any:
-    """`value`, if it keeps the limits of its field; a path that exists is made absolute."""
-    is_path = declared.metadata.get("is_path") and value is not None
-    if is_path and value not in declared.metadata["words"]:
-        return located(value, path)
-    limits = declared.metadata.get("limits", {})
-    for number in value if isinstance(value, tuple) else (value,):
-        if isinstance(number, bool) or not isinstance(number, int | float):
-            continue
-        for limit, bound in ({"at_least": -LARGEST, "at_most": LARGEST} | limits).items():
-            kept = {"at_least": number >= bound, "at_most": number <= bound, "above": number > bound}[limit]
-            if not kept:
-                given = f"{number:g}" if abs(number) <= LARGEST else shortened(str(number))
-                raise UserError(f"{path}: must be {limit.replace('_', ' ')} {bound:g}, got {given}")
-    return value
-
-
-def located(value: str, path: str) -> str:
-    """What exists by its place without links, if a config can hold that; what does not exist as it is."""
+def _resolve_path(value: str, path: str) -> str:
+    """An existing path as an absolute one without links, where a config can hold that; others as they are."""
     try:
         Path(value).stat()
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            told = f"longer than names can be: {shortened(repr(value))}"
-            raise UserError(f"{path}: {told}") from None
+            raise SettingError(path, f"longer than names can be: {shortened(repr(value))}") from None
         return value
     return str(real(Path(value)))
+
+
+_LIMITS = {">=": "at least", "<=": "at most", ">": "above", "<": "below"}
+_TYPES = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+
+
+def _explain(text: str, values: Mapping[str, Any], kind: type[Section]) -> SettingError:
+    """msgspec's message, with the setting as one types it and the value that was given."""
+    message, _, place = text.partition(" - at `$.")
+    path = re.sub(r"\[\d+\]", "", place.rstrip("`"))
+    declared, value = _find(kind, values, path)
+    if index := re.search(r"\[(\d+)\]", place):
+        value = value[int(index[1])]
+    given = f"{value:g}" if isinstance(value, float) else shortened(repr(value))
+    base = declared.kinds[0]
+    if limit := re.fullmatch(r"Expected `\w+` ([<>]=?) (.+)", message):
+        problem = f"must be {_LIMITS[limit[1]]} {float(limit[2]):g}, got {given}"
+    elif get_origin(base) is Literal:
+        problem = f"unknown value {given}{near_miss(str(value), get_args(base), path)}"
+    else:
+        base = parts(get_args(base)[0]).kinds[0] if get_origin(base) is tuple else base
+        problem = f"expected {_TYPES[base]}, got {given}"
+    return SettingError(path, problem)
+
+
+def _find(kind: Any, values: Any, path: str) -> tuple[Any, Any]:
+    """The declaration of the setting at `path`, and its value."""
+    name, _, rest = path.partition(".")
+    declared = parts(next(field.type for field in fields(kind) if field.name == name))
+    if not rest:
+        return declared, values[name]
+    section = declared.sections[values[name].get("name", "")]
+    return _find(section, values[name], rest)
+
+
+_Settings = TypeVar("_Settings", bound=Section)
+
+
+def section_of(kind: type[_Settings], keywords: Mapping[str, object]) -> _Settings:
+    """A section from the keywords of a constructor, checked as those of a config are."""
+    try:
+        tidy = _tidy_section({"": kind}, keywords, "")
+        try:
+            return msgspec.convert({**tidy, **_tag_of(kind)}, kind)
+        except msgspec.ValidationError as error:
+            raise _explain(str(error), tidy, kind) from None
+    except SettingError as error:
+        raise UserError(str(error).replace("--", "")) from None
+
+
+def _tag_of(kind: type[Section]) -> dict[str, Any]:
+    return {"name": kind.__struct_config__.tag} if issubclass(kind, Kind) else {}

@@ -85,14 +85,15 @@ class Dataset(ABC):
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
-class Cached(Dataset):
-    """Remembers decoded images and labels of another dataset, as long as a budget of memory lasts."""
+_KNOWN = tuple(Dataset.__annotations__)
 
-    def __init__(self, source: Dataset, *, budget_bytes: int) -> None:
+
+class Wrapper(Dataset):
+    """Another dataset, with all that is known of it."""
+
+    def __init__(self, source: Dataset) -> None:
         self.source = source
-        self.name, self.classes = source.name, source.classes
-        self._remaining = budget_bytes
-        self._stored: dict[tuple[str, str], Tensor] = {}
+        vars(self).update({name: getattr(source, name) for name in _KNOWN if hasattr(source, name)})
 
     def keys(self, subset: str) -> Sequence[str]:
         return self.source.keys(subset)
@@ -101,13 +102,28 @@ class Cached(Dataset):
         return self.source.has_labels(key)
 
     def image(self, key: str) -> Tensor:
+        return self.source.image(key)
+
+    def labels(self, key: str) -> Tensor:
+        return self.source.labels(key)
+
+    def fingerprint(self) -> str:
+        return self.source.fingerprint()
+
+
+class Cached(Wrapper):
+    """Remembers decoded images and labels of another dataset, as long as a budget of memory lasts."""
+
+    def __init__(self, source: Dataset, *, budget_bytes: int) -> None:
+        super().__init__(source)
+        self._remaining = budget_bytes
+        self._stored: dict[tuple[str, str], Tensor] = {}
+
+    def image(self, key: str) -> Tensor:
         return self._remember("image", key, self.source.image)
 
     def labels(self, key: str) -> Tensor:
         return self._remember("labels", key, self.source.labels)
-
-    def fingerprint(self) -> str:
-        return self.source.fingerprint()
 
     def _remember(self, what: str, key: str, read: Callable[[str], Tensor]) -> Tensor:
         if (what, key) in self._stored:

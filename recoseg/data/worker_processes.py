@@ -37,6 +37,11 @@ except (EOFError, pickle.UnpicklingError):
 _work: Callable[[Any], Any]  # what a worker process does; set once when it starts
 
 
+def num_readers() -> int:
+    """Processes that read files side by side."""
+    return min(os.cpu_count() or 1, 8)
+
+
 def in_processes(
     work: Callable[[_Item], _Result], items: Collection[_Item], *, num_workers: int, few: int
 ) -> Iterator[_Result]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypedDict
 
 import numpy as np
 import torch
+from msgspec import Meta
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
@@ -16,7 +17,7 @@ from torch import Tensor
 from recoseg.evaluate.loop import Seen
 from recoseg.losses.regional_contrast.prototypes import class_sums, inverse_lengths, unit_vectors
 from recoseg.losses.shrink_labels import shrink_labels
-from recoseg.records import Count, Limits
+from recoseg.records import Count
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Tree:
 class PlainRelations(TypedDict):
     """What `Relations.as_plain` gives."""
 
-    graph: list[list[Annotated[float, Limits(-1, 1)] | None]]
+    graph: list[list[Annotated[float, Meta(ge=-1, le=1)] | None]]
     pixels: list[Count]
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import torch
 
@@ -14,7 +14,7 @@ from recoseg.evaluate import METRICS
 from recoseg.evaluate.scores import BoundaryScores, Scores
 from recoseg.files import write_whole
 from recoseg.plain_scores import BOUNDARY_COUNTS, SCORES, PlainScores, require_classes
-from recoseg.records import Others, read_record, require_kind
+from recoseg.records import convert, read_record, require_kind
 
 
 class _PlainEvaluation(PlainScores):
@@ -29,7 +29,8 @@ def require_scores(plain: Mapping[str, Any], num_classes: int) -> None:
             require_kind(f"metrics.{name}", result, METRICS[name].kind)
 
 
-def _require_named_classes(plain: Mapping[str, Any]) -> None:
+def _require_evaluation(plain: Mapping[str, Any]) -> None:
+    convert(plain, _PlainEvaluation)  # there is more in it
     require_scores(plain, len(plain["classes"]))
 
 
@@ -48,8 +49,10 @@ class Evaluation:
 
     @classmethod
     def load(cls, path: Path) -> Evaluation:
-        kind = Annotated[_PlainEvaluation, Others(Any), _require_named_classes]
-        plain = read_record(path, kind, what="file of scores", remedy="write it again by recoseg evaluate")
+        remedy = "write it again by recoseg evaluate"
+        plain = read_record(
+            path, dict[str, Any], what="file of scores", remedy=remedy, rule=_require_evaluation
+        )
         about = {name: value for name, value in plain.items() if name not in {"classes", *SCORES}}
         return cls(scores=scores_from_plain(plain), class_names=tuple(plain["classes"]), about=about)
 

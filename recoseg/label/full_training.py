@@ -23,7 +23,7 @@ from recoseg.files import write_whole
 from recoseg.label.actions import NotNowError
 from recoseg.label.label_folder import LabelFolder, png_of
 from recoseg.label.messages import Evaluated, TrainedRun
-from recoseg.runs.run_folder import RunFolder
+from recoseg.training.run_folder import RunFolder
 from recoseg.types import IGNORE
 
 CONFIG = "clicked_images"

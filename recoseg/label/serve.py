@@ -15,12 +15,12 @@ from pathlib import Path
 
 import uvicorn
 
-from recoseg.builders.data import cache_folder
 from recoseg.errors import UserError
 from recoseg.files import real
 from recoseg.label.label_folder import LabelFolder
 from recoseg.label.labelling import Labelling
 from recoseg.label.server import application
+from recoseg.splits.class_index import cache_folder
 
 _PORTS_TO_TRY = 20
 _SECONDS_TO_END = 5

@@ -13,6 +13,8 @@ from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 
 from recoseg.augment.strong import StrongView
+from recoseg.config.method_settings import AdvSemSegSettings
+from recoseg.config.parse import section_of
 from recoseg.errors import UserError
 from recoseg.losses.consistency import mean_inside
 from recoseg.losses.cross_entropy import pixel_cross_entropy
@@ -45,23 +47,16 @@ class AdvSemSeg(Method):
         student: nn.Module,
         view: StrongView,
         num_classes: int,
-        *,
-        adversarial_weight: float = 0.01,
-        unlabelled_weight: float = 0.001,
-        self_weight: float = 0.1,
-        self_above: float = 0.2,
-        self_start: int = 0,
-        discriminator_lr: float = 1e-4,
+        **settings: Any,
     ) -> None:
-        super().__init__(student)
-        if not 0 <= self_above <= 1:
-            raise UserError(f"self_above is a probability, got {self_above:g}")
+        own = section_of(AdvSemSegSettings, settings)
+        super().__init__(student, own)
         self.view, self.num_classes = view, num_classes
-        self.self_above, self.self_start = self_above, self_start
-        self.adversarial_weight, self.unlabelled_weight = adversarial_weight, unlabelled_weight
-        self.self_weight = self_weight
+        self.self_above, self.self_start = own.self_above, own.self_start or 0
+        self.adversarial_weight, self.unlabelled_weight = own.adversarial_weight, own.unlabelled_weight
+        self.self_weight = own.self_weight
         self.discriminator = PixelDiscriminator(num_classes, who="advsemseg")
-        self.optimiser = Adam(self.discriminator.parameters(), lr=discriminator_lr, betas=(0.9, 0.99))
+        self.optimiser = Adam(self.discriminator.parameters(), lr=own.discriminator_lr, betas=(0.9, 0.99))
 
     @classmethod
     def build(cls, student: nn.Module, parts: MethodParts, **settings: Any) -> AdvSemSeg:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import nn
 from torch.optim import Optimizer
 
 from recoseg.augment.strong import StrongView
+from recoseg.config.method_settings import CCTSettings
+from recoseg.config.parse import section_of
 from recoseg.errors import UserError
 from recoseg.losses.consistency import cells_inside, mean_inside
 from recoseg.methods.method import Method, MethodParts
@@ -21,7 +23,6 @@ from recoseg.methods.parts.second_networks import untouched
 from recoseg.methods.parts.student_passes import PASSES
 from recoseg.models.bilinear import resize
 from recoseg.models.network import SegmentationNetwork
-from recoseg.text import lookup
 from recoseg.types import Batch, PseudoLabels, StepOutput
 
 
@@ -47,34 +48,19 @@ class CCT(Method):
         num_classes: int,
         background: int | None,
         optimiser: Callable[[nn.Module], Optimizer],
-        *,
-        consistency_weight: float = 30.0,
-        num_dropout: int = 6,
-        num_feature_drop: int = 6,
-        num_feature_noise: int = 6,
-        num_guided_cutout: int = 6,
-        num_vat: int = 2,
-        num_context_masking: int = 2,
-        num_object_masking: int = 2,
-        radius: float = 2.0,
-        student_pass: Literal["separate", "together"] = "separate",
-        supervised_start: int = 0,
-        ramp: int = 0,
+        **settings: Any,
     ) -> None:
-        super().__init__(student)
+        own = section_of(CCTSettings, settings)
+        super().__init__(student, own)
         if not isinstance(student, SegmentationNetwork):
             raise UserError(
                 f"cct taps the map that a network's classifier reads, and {type(student).__name__} does not "
                 "show it: wrap it with recoseg.with_representation"
             )
-        counts = {
-            "dropout": num_dropout,
-            "feature_drop": num_feature_drop,
-            "feature_noise": num_feature_noise,
-            "guided_cutout": num_guided_cutout,
-            "vat": num_vat,
-            "context_masking": num_context_masking,
-            "object_masking": num_object_masking,
+        counts: dict[str, int] = {
+            name.removeprefix("num_"): getattr(own, name)
+            for name in own.__struct_fields__
+            if name.startswith("num_")
         }
         left_out = {kind for kind in counts if background is None and kind in GUIDED and counts[kind]}
         if left_out:
@@ -90,12 +76,12 @@ class CCT(Method):
                 "method.num_dropout, or another"
             )
         self.decoders = AuxiliaryDecoders(
-            student.decoded_channels(), num_classes, counts=counts, background=background, radius=radius
+            student.decoded_channels(), num_classes, counts=counts, background=background, radius=own.radius
         )
         self.optimiser = optimiser(self.decoders)
-        self.view, self.consistency_weight = view, consistency_weight
-        self.pass_both = lookup(PASSES, student_pass, what="student's pass")
-        self.ramp = Ramp(supervised_start=supervised_start, ramp=ramp, shape="sigmoid")
+        self.view, self.consistency_weight = view, own.consistency_weight
+        self.pass_both = PASSES[own.student_pass]
+        self.ramp = Ramp(supervised_start=own.supervised_start, ramp=own.ramp or 0, shape="sigmoid")
 
     @classmethod
     def build(cls, student: nn.Module, parts: MethodParts, **settings: Any) -> CCT:

@@ -11,8 +11,9 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from recoseg.augment.strong import StrongView
+from recoseg.config.method_settings import DMTSettings
+from recoseg.config.parse import section_of
 from recoseg.distributed import mean_over_processes, world_size
-from recoseg.errors import UserError
 from recoseg.methods.method import Method, MethodParts
 from recoseg.methods.parts.ramp import Ramp
 from recoseg.methods.parts.second_networks import require_two_starts
@@ -51,23 +52,15 @@ class DMT(Method):
         optimiser: Callable[[nn.Module], Optimizer],
         num_classes: int,
         iterations: int,
-        *,
-        rounds: int = 5,
-        agree_power: float = 5.0,
-        disagree_power: float = 5.0,
-        supervised_start: int = 0,
+        **settings: Any,
     ) -> None:
-        super().__init__(student)
-        for name, value in (("agree_power", agree_power), ("disagree_power", disagree_power)):
-            if value < 0:
-                raise UserError(f"{name} must be at least 0, got {value:g}")
-        if rounds < 1:
-            raise UserError(f"rounds must be at least 1, got {rounds}")
+        own = section_of(DMTSettings, settings)
+        super().__init__(student, own)
         require_two_starts("dmt", student, second)
         self.second, self.view, self.optimiser = second, view, optimiser(second)
-        self.agree_power, self.disagree_power = agree_power, disagree_power
-        self.rounds, self.iterations = rounds, iterations
-        self.ramp = Ramp(supervised_start=supervised_start)
+        self.agree_power, self.disagree_power = own.agree_power, own.disagree_power
+        self.rounds, self.iterations = own.rounds, iterations
+        self.ramp = Ramp(supervised_start=own.supervised_start or 0)
         self.by_student, self.by_second = (
             SurestLabels(student, num_classes),
             SurestLabels(second, num_classes),

@@ -14,6 +14,8 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from recoseg.augment.strong import StrongView
+from recoseg.config.method_settings import ECSSettings
+from recoseg.config.parse import section_of
 from recoseg.losses.consistency import mean_inside
 from recoseg.methods.method import Method, MethodParts, require_whole_labels
 from recoseg.methods.parts.corrector import Corrector
@@ -50,13 +52,12 @@ class ECS(Method):
         view: StrongView,
         corrector: Corrector,
         optimiser: Callable[[nn.Module], Optimizer],
-        *,
-        approval_weight: float = 0.1,
-        supervised_start: int = 0,
+        **settings: Any,
     ) -> None:
-        super().__init__(student)
-        self.view, self.corrector, self.approval_weight = view, corrector, approval_weight
-        self.start = Ramp(supervised_start=supervised_start)
+        own = section_of(ECSSettings, settings)
+        super().__init__(student, own)
+        self.view, self.corrector, self.approval_weight = view, corrector, own.approval_weight
+        self.start = Ramp(supervised_start=own.supervised_start or 0)
         self.optimiser = optimiser(corrector.network)
 
     @classmethod

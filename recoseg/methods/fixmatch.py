@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-import torch
+from typing import Any
 
+import torch
+from torch import nn
+
+from recoseg.augment.weak_to_strong import WeakToStrong
+from recoseg.config.method_settings import FixMatchSettings
+from recoseg.config.parse import section_of
 from recoseg.methods.parts.matching import Matching, labels_in, view_loss
 from recoseg.methods.parts.student_passes import together
 from recoseg.types import Batch, StepOutput
@@ -20,6 +26,9 @@ class FixMatch(Matching):
     Ours: what is pasted comes from the next image of the batch, where the authors take another crop of
     the same image; and labelled images have the changes of colour that they have in all methods.
     """
+
+    def __init__(self, student: nn.Module, views: WeakToStrong, num_classes: int, **settings: Any) -> None:
+        super().__init__(student, views, num_classes, section_of(FixMatchSettings, settings))
 
     def step(
         self, labelled: Batch, unlabelled: Batch | None, *, iteration: int, generator: torch.Generator

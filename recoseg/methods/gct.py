@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 
 from recoseg.augment.strong import StrongView
-from recoseg.errors import UserError
+from recoseg.config.method_settings import GCTSettings
+from recoseg.config.parse import section_of
 from recoseg.losses.consistency import mean_inside
 from recoseg.methods.method import Method, MethodParts, require_whole_labels
 from recoseg.methods.parts.discriminator import PixelDiscriminator
@@ -54,35 +55,25 @@ class GCT(Method):
         view: StrongView,
         num_classes: int,
         optimiser: Callable[[nn.Module], Optimizer],
-        *,
-        consistency_weight: float = 100.0,
-        correction_weight: float = 1.0,
-        detector_weight: float = 10.0,
-        bad_above: float = 0.6,
-        ramp: int = 0,
-        detector_width: int = 64,
-        detector_lr: float = 1e-4,
+        **settings: Any,
     ) -> None:
-        super().__init__(student)
-        if not 0 <= bad_above <= 1:
-            raise UserError(f"bad_above is a share of the largest flaw, between 0 and 1, got {bad_above:g}")
-        if detector_width < 2:
-            raise UserError(f"detector_width must be at least 2, got {detector_width}")
-        self.consistency_weight, self.correction_weight = consistency_weight, correction_weight
-        self.detector_weight, self.bad_above = detector_weight, bad_above
-        self.ramp = Ramp(ramp=ramp, shape="sigmoid")
+        own = section_of(GCTSettings, settings)
+        super().__init__(student, own)
+        self.consistency_weight, self.correction_weight = own.consistency_weight, own.correction_weight
+        self.detector_weight, self.bad_above = own.detector_weight, own.bad_above
+        self.ramp = Ramp(ramp=own.ramp or 0, shape="sigmoid")
         self.second, self.view = second, view
         self.detector = PixelDiscriminator(
             3 + num_classes,
             who="gct",
-            widths=[detector_width * width for width in _WIDTHS],
+            widths=[own.detector_width * width for width in _WIDTHS],
             strides=_STRIDES,
             norm="half",
             least_cells=2,  # one says that all pixels have the same flaw: nobody would learn from anybody
         )
         self.optimisers = {
             "second": optimiser(second),
-            "detector": Adam(self.detector.parameters(), lr=detector_lr, betas=(0.9, 0.99)),
+            "detector": Adam(self.detector.parameters(), lr=own.detector_lr, betas=(0.9, 0.99)),
         }
 
     @classmethod

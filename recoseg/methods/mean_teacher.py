@@ -12,6 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from recoseg.augment.strong import StrongView
+from recoseg.config.method_settings import DECAY, MeanTeacherSettings
+from recoseg.config.parse import section_of
 from recoseg.errors import UserError
 from recoseg.losses.consistency import cells_inside, squared_error
 from recoseg.losses.cross_entropy import confident_cross_entropy
@@ -20,12 +22,11 @@ from recoseg.methods.parts.alignment import Alignment
 from recoseg.methods.parts.ema_teacher import Teacher, labels_of
 from recoseg.methods.parts.ramp import Ramp
 from recoseg.methods.parts.student_passes import PASSES
-from recoseg.text import lookup
 from recoseg.types import IGNORE, Batch, ModelOutput, PseudoLabels, StepOutput
 
 _SHAPES: dict[str, Literal["line", "sigmoid"]] = {"labels": "line", "probabilities": "sigmoid"}
 """What the student shall agree on with its teacher -> how the weight of that grows."""
-_TRUST_ABOVE, _PIXEL_ABOVE = 0.97, 0.0
+_USUAL = MeanTeacherSettings()
 
 
 class MeanTeacher(Method):
@@ -51,36 +52,26 @@ class MeanTeacher(Method):
         student: nn.Module,
         view: StrongView,
         alignment: Alignment | None = None,
-        *,
-        consistency: Literal["labels", "probabilities"] = "labels",
-        consistency_weight: float = 1.0,
-        trust_above: float = _TRUST_ABOVE,
-        pixel_above: float = _PIXEL_ABOVE,
-        decay: float = 0.99,
-        warm_up: Literal["mean", "fast", "none"] = "mean",
-        teacher_norm: Literal["average", "batch"] = "average",
-        student_pass: Literal["separate", "together"] = "separate",
-        supervised_start: int = 0,
-        ramp: int = 0,
+        **settings: Any,
     ) -> None:
-        super().__init__(student)
-        for name, value in (("trust_above", trust_above), ("pixel_above", pixel_above)):
-            if not 0 <= value <= 1:
-                raise UserError(f"{name} is a probability, got {value:g}")
-        shape = lookup(_SHAPES, consistency, what="consistency")
-        if consistency != "labels" and (trust_above, pixel_above) != (_TRUST_ABOVE, _PIXEL_ABOVE):
+        own = section_of(MeanTeacherSettings, settings)
+        super().__init__(student, own)
+        if own.consistency != "labels" and (own.trust_above, own.pixel_above) != (_USUAL.trust_above, 0):
             raise UserError(
                 "method.trust_above and method.pixel_above have no effect with method.consistency "
-                f"{consistency}, which learns from all pixels alike: leave them out"
+                f"{own.consistency}, which learns from all pixels alike: leave them out"
             )
-        if consistency != "labels" and alignment is not None:
-            raise UserError(f"method.align has no effect with method.consistency {consistency}: leave it out")
-        self.consistency, self.consistency_weight = consistency, consistency_weight
-        self.alignment = alignment
-        self.teacher = Teacher(student, decay=decay, warm_up=warm_up, norm=teacher_norm)
-        self.view, self.trust_above, self.pixel_above = view, trust_above, pixel_above
-        self.pass_both = lookup(PASSES, student_pass, what="student's pass")
-        self.ramp = Ramp(supervised_start=supervised_start, ramp=ramp, shape=shape)
+        if own.consistency != "labels" and alignment is not None:
+            raise UserError(
+                f"method.align has no effect with method.consistency {own.consistency}: leave it out"
+            )
+        self.consistency, self.alignment = own.consistency, alignment
+        self.consistency_weight = 1.0 if own.consistency_weight is None else own.consistency_weight
+        decay = DECAY if own.decay is None else own.decay
+        self.teacher = Teacher(student, decay=decay, warm_up=own.warm_up, norm=own.teacher_norm)
+        self.view, self.trust_above, self.pixel_above = view, own.trust_above, own.pixel_above
+        self.pass_both, shape = PASSES[own.student_pass], _SHAPES[own.consistency]
+        self.ramp = Ramp(supervised_start=own.supervised_start or 0, ramp=own.ramp or 0, shape=shape)
 
     @classmethod
     def build(
@@ -88,8 +79,8 @@ class MeanTeacher(Method):
         student: nn.Module,
         parts: MethodParts,
         *,
-        mix: str = "classmix",
-        align: bool = False,
+        mix: str = _USUAL.mix,
+        align: bool = _USUAL.align,
         **settings: Any,
     ) -> MeanTeacher:
         view = parts.strong_view(mix)

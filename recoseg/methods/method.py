@@ -13,6 +13,7 @@ from torch.optim import Optimizer
 
 from recoseg.augment.strong import StrongView
 from recoseg.augment.weak_to_strong import WeakToStrong
+from recoseg.config.method_settings import Averaged, AveragedMatching, MethodKind
 from recoseg.errors import UserError
 from recoseg.losses.cross_entropy import pixel_cross_entropy
 from recoseg.methods.parts.contrast import ContrastTerm
@@ -50,12 +51,20 @@ class Method(nn.Module, ABC):
     class_weights: Tensor | None  # (K,) how much a pixel counts in the supervised loss; None: alike
     ohem_below: float | None = None  # of the supervised loss too: see `pixel_cross_entropy`
 
-    def __init__(self, student: nn.Module) -> None:
+    def __init__(self, student: nn.Module, settings: MethodKind | None = None) -> None:
+        """With `settings` that have an `average`, a moving average of the student is evaluated."""
         super().__init__()
         self.student = student
         self.teacher = None
         self.contrast: ContrastTerm | None = None  # on top of any method; what it keeps is saved with it
         self.register_buffer("class_weights", None, persistent=False)  # of the data, not learned
+        if isinstance(settings, Averaged | AveragedMatching):
+            if settings.average is not None:
+                self.evaluate_average(settings.average, settings.warm_up)
+            elif settings.warm_up != "mean":
+                raise UserError(
+                    "method.warm_up has no effect without method.average: leave it out, or give both"
+                )
 
     def evaluate_average(self, decay: float, warm_up: Literal["mean", "fast", "none"] = "mean") -> None:
         """From now on a moving average of the student is kept, and evaluated in its place."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from recoseg.augment.weak_to_strong import WeakToStrong
+from recoseg.config.method_settings import PrevMatchSettings, UniMatchSettings
+from recoseg.config.parse import section_of
 from recoseg.errors import UserError
 from recoseg.methods.method import MethodParts
 from recoseg.methods.parts.ema_teacher import Teacher
@@ -36,32 +38,22 @@ class PrevMatch(UniMatch):
         views: WeakToStrong,
         num_classes: int,
         iterations: int,
-        *,
-        store_every: int,
-        num_previous: int = 8,
-        most_at_once: int = 3,
-        previous_above: float | None = 0.9,
-        pixel_above: float = 0.95,
-        threshold: Literal["fixed", "daw"] = "fixed",
-        drop: float = 0.5,
+        **settings: Any,
     ) -> None:
         """`iterations` of the whole run: lambda is a matter of them."""
-        super().__init__(student, views, num_classes, pixel_above=pixel_above, threshold=threshold, drop=drop)
-        if previous_above is not None and not 0 <= previous_above <= 1:
-            raise UserError(f"previous_above is a probability, got {previous_above:g}")
-        counts = {"store_every": store_every, "num_previous": num_previous, "most_at_once": most_at_once}
-        for name, value in counts.items():
-            if value < 1:
-                raise UserError(f"{name} must be at least 1, got {value}")
+        own = section_of(PrevMatchSettings, settings)
+        shared = {name: getattr(own, name) for name in UniMatchSettings.__struct_fields__}
+        super().__init__(student, views, num_classes, **shared)
+        store_every = own.store_every or max(1, iterations // 16)
         if store_every >= max(2, iterations):
             raise UserError(
                 f"store_every: with {store_every} iterations no network is stored in {iterations}, and "
                 "prevmatch would be unimatch: lower it"
             )
         self.iterations, self.store_every = iterations, store_every
-        self.most_at_once, self.previous_above = most_at_once, previous_above
+        self.most_at_once, self.previous_above = own.most_at_once, own.previous_above
         # A moving average without memory is a copy, which stays in eval mode and learns nothing.
-        self.previous = nn.ModuleList(Teacher(student, decay=0) for _ in range(num_previous))
+        self.previous = nn.ModuleList(Teacher(student, decay=0) for _ in range(own.num_previous))
 
     @classmethod
     def _of_run(cls, parts: MethodParts) -> tuple[int, ...]:

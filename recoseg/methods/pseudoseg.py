@@ -13,7 +13,8 @@ from torch.optim import Optimizer
 from recoseg.augment.colour import ColourJitter, as_often, changed
 from recoseg.augment.mix import MEAN_COLOUR, boxes_of_size
 from recoseg.augment.weak_to_strong import WeakToStrong
-from recoseg.errors import UserError
+from recoseg.config.method_settings import PseudoSegSettings
+from recoseg.config.parse import section_of
 from recoseg.losses.consistency import cells_inside, mean_inside
 from recoseg.losses.cross_entropy import pixel_cross_entropy
 from recoseg.losses.shrink_labels import shrink_labels
@@ -56,20 +57,12 @@ class PseudoSeg(Method):
         activation_maps: ActivationMaps,
         optimiser: Optimizer,
         views: WeakToStrong,
-        *,
-        temperature: float = 0.5,
-        present_above: float = 0.5,
-        cut: float = 0.2,
+        **settings: Any,
     ) -> None:
-        super().__init__(student)
-        if not 0 <= present_above <= 1:
-            raise UserError(f"present_above is a probability, got {present_above:g}")
-        if not 0 <= cut < 1:
-            raise UserError(f"cut is a share of the crop's sides, at least 0 and below 1, got {cut:g}")
-        if not temperature > 0:
-            raise UserError(f"temperature must be above 0, got {temperature:g}")
+        own = section_of(PseudoSegSettings, settings)
+        super().__init__(student, own)
         self.activation_maps, self.optimiser, self.views = activation_maps, optimiser, views
-        self.temperature, self.present_above, self.cut = temperature, present_above, cut
+        self.temperature, self.present_above, self.cut = own.temperature, own.present_above, own.cut
 
     @classmethod
     def build(

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 
 from recoseg.augment.strong import StrongView
-from recoseg.errors import UserError
+from recoseg.config.method_settings import S4GANSettings
+from recoseg.config.parse import section_of
 from recoseg.losses.cross_entropy import pixel_cross_entropy
 from recoseg.methods.method import Method, MethodParts, require_whole_labels
 from recoseg.methods.parts.discriminator import Discriminator, Judgement, class_maps
@@ -45,22 +46,19 @@ class S4GAN(Method):
         student: nn.Module,
         view: StrongView,
         num_classes: int,
-        *,
-        match_weight: float = 0.1,
-        self_weight: float = 1.0,
-        self_above: float = 0.6,
-        discriminator_lr: float = 1e-4,
-        supervised_start: int = 0,
-        ramp: int = 0,
+        **settings: Any,
     ) -> None:
-        super().__init__(student)
-        if not 0 <= self_above <= 1:
-            raise UserError(f"self_above is a probability, got {self_above:g}")
+        own = section_of(S4GANSettings, settings)
+        super().__init__(student, own)
         self.view, self.num_classes = view, num_classes
-        self.match_weight, self.self_weight, self.self_above = match_weight, self_weight, self_above
-        self.ramp = Ramp(supervised_start=supervised_start, ramp=ramp)
+        self.match_weight, self.self_weight, self.self_above = (
+            own.match_weight,
+            own.self_weight,
+            own.self_above,
+        )
+        self.ramp = Ramp(supervised_start=own.supervised_start or 0, ramp=own.ramp or 0)
         self.discriminator = Discriminator(num_classes)
-        self.optimiser = Adam(self.discriminator.parameters(), lr=discriminator_lr, betas=(0.9, 0.99))
+        self.optimiser = Adam(self.discriminator.parameters(), lr=own.discriminator_lr, betas=(0.9, 0.99))
 
     @classmethod
     def build(cls, student: nn.Module, parts: MethodParts, **settings: Any) -> S4GAN:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from recoseg.augment.weak_to_strong import StrongImages, WeakToStrong
-from recoseg.errors import UserError
+from recoseg.config.method_settings import UniMatchSettings
+from recoseg.config.parse import section_of
 from recoseg.methods.parts.channel_dropout import without_channels
 from recoseg.methods.parts.matching import Matching, labels_in, view_loss, views_loss, with_halves
 from recoseg.methods.parts.student_passes import part
@@ -74,17 +75,11 @@ class UniMatch(Matching):
         student: nn.Module,
         views: WeakToStrong,
         num_classes: int,
-        *,
-        pixel_above: float = 0.95,
-        threshold: Literal["fixed", "daw"] = "fixed",
-        drop: float = 0.5,
+        **settings: Any,
     ) -> None:
-        super().__init__(
-            with_halves(student), views, num_classes, pixel_above=pixel_above, threshold=threshold
-        )
-        if not 0 <= drop < 1:
-            raise UserError(f"drop is a probability, at least 0 and below 1, got {drop:g}")
-        self.drop = drop
+        own = section_of(UniMatchSettings, settings)
+        super().__init__(with_halves(student), views, num_classes, own)
+        self.drop = own.drop
 
     def step(
         self, labelled: Batch, unlabelled: Batch | None, *, iteration: int, generator: torch.Generator

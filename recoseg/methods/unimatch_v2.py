@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any
 
 import torch
 from torch import nn
 
 from recoseg.augment.weak_to_strong import WeakToStrong
+from recoseg.config.method_settings import UNIMATCH_V2_DECAY, UniMatchV2Settings
+from recoseg.config.parse import section_of
 from recoseg.methods.parts.channel_dropout import complementary_channels
 from recoseg.methods.parts.ema_teacher import Teacher
 from recoseg.methods.parts.matching import Matching, labels_in, views_loss, with_halves
@@ -35,15 +37,11 @@ class UniMatchV2(Matching):
         student: nn.Module,
         views: WeakToStrong,
         num_classes: int,
-        *,
-        pixel_above: float = 0.95,
-        threshold: Literal["fixed", "daw"] = "fixed",
-        decay: float = 0.996,
+        **settings: Any,
     ) -> None:
-        super().__init__(
-            with_halves(student), views, num_classes, pixel_above=pixel_above, threshold=threshold
-        )
-        self.evaluate_average(decay)
+        own = section_of(UniMatchV2Settings, settings)
+        super().__init__(with_halves(student), views, num_classes, own)
+        self.evaluate_average(UNIMATCH_V2_DECAY if own.decay is None else own.decay)
 
     def step(
         self, labelled: Batch, unlabelled: Batch | None, *, iteration: int, generator: torch.Generator

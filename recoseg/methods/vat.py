@@ -5,14 +5,15 @@ A Mean Teacher whose student sees each unlabelled image moved to where the predi
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from recoseg.augment.strong import StrongView
+from recoseg.config.method_settings import DECAY, VATSettings
+from recoseg.config.parse import section_of
 from recoseg.distributed import sum_over_processes
-from recoseg.errors import UserError
 from recoseg.losses.consistency import cells_inside, divergence
 from recoseg.methods.method import Method, MethodParts
 from recoseg.methods.parts.adversarial_direction import adversarial_direction, unit_length
@@ -20,7 +21,6 @@ from recoseg.methods.parts.ema_teacher import Teacher, labels_of
 from recoseg.methods.parts.ramp import Ramp
 from recoseg.methods.parts.student_passes import PASSES
 from recoseg.models.network import without_features
-from recoseg.text import lookup
 from recoseg.types import Batch, PseudoLabels, StepOutput
 
 
@@ -41,24 +41,15 @@ class VAT(Method):
         self,
         student: nn.Module,
         view: StrongView,
-        *,
-        consistency_weight: float = 0.1,
-        radius: float = 1.0,
-        trust_above: float = 0.97,
-        decay: float = 0.99,
-        warm_up: Literal["mean", "fast", "none"] = "mean",
-        student_pass: Literal["separate", "together"] = "separate",
-        supervised_start: int = 0,
-        ramp: int = 0,
+        **settings: Any,
     ) -> None:
-        super().__init__(student)
-        self.evaluate_average(decay, warm_up)
-        if not 0 <= trust_above <= 1:
-            raise UserError(f"trust_above is a probability, got {trust_above:g}")
-        self.view, self.radius, self.trust_above = view, radius, trust_above
-        self.consistency_weight = consistency_weight
-        self.pass_both = lookup(PASSES, student_pass, what="student's pass")
-        self.ramp = Ramp(supervised_start=supervised_start, ramp=ramp)
+        own = section_of(VATSettings, settings)
+        super().__init__(student, own)
+        self.evaluate_average(DECAY if own.decay is None else own.decay, own.warm_up)
+        self.view, self.radius, self.trust_above = view, own.radius, own.trust_above
+        self.consistency_weight = own.consistency_weight
+        self.pass_both = PASSES[own.student_pass]
+        self.ramp = Ramp(supervised_start=own.supervised_start, ramp=own.ramp)
 
     @classmethod
     def build(cls, student: nn.Module, parts: MethodParts, **settings: Any) -> VAT:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from recoseg.config.model_settings import DeepLabV3PlusModel
 from recoseg.models.bilinear import resize
 from recoseg.models.encoders import Encoder, EncoderOutput
 from recoseg.models.layers import (
@@ -28,6 +29,10 @@ RATES = {8: (12, 24, 36), 16: (6, 12, 18), 32: (3, 6, 9)}
 """Output stride of the encoder -> dilations of ASPP: they span the same part of the image."""
 
 
+#: The only declaration of its defaults.
+PAPER = DeepLabV3PlusModel()
+
+
 class DeepLabV3Plus(SegmentationNetwork):
     """Images in [0, 1], (B, 3, H, W) -> logits (B, K, H/4, W/4), and features (B, D, H/4, W/4) if asked for.
 
@@ -45,11 +50,11 @@ class DeepLabV3Plus(SegmentationNetwork):
         feature_channels: int | None = None,
         probe: bool = False,
         enlarge: float = 1.0,
-        decoder_width: int = 256,
-        separable: bool = False,
-        dropout: float = 0.1,
+        decoder_width: int = PAPER.decoder_width,
+        separable: bool = PAPER.separable,
+        dropout: float = PAPER.dropout,
         rates: Sequence[int] | None = None,
-        pooling_norm: bool = True,
+        pooling_norm: bool = PAPER.pooling_norm,
     ) -> None:
         super().__init__()
         self.enlarge = enlarge

@@ -17,9 +17,9 @@ from recoseg.evaluate.protocol import WHOLE_IMAGE
 from recoseg.evaluate.scores_file import scores_as_plain
 from recoseg.evaluate.survey import Survey
 from recoseg.models.network import without_features
-from recoseg.runs.run_folder import RunFolder
 from recoseg.score_names import LAST_WEIGHTS
 from recoseg.splits.label_split import LabelSplit
+from recoseg.training.run_folder import RunFolder
 from recoseg.types import ClassInfo
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
+from recoseg.config.setting import Section, fields, parts
 from recoseg.config.settings import RunConfig
 from recoseg.errors import UserError, is_shortage
 from recoseg.files import as_path
-from recoseg.runs.run_folder import RunFolder
 from recoseg.text import how_many, shortened, without_tokens
+from recoseg.training.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -77,13 +79,15 @@ def without_folders(config: RunConfig) -> RunConfig:
     """Return the config with only the last part of every absolute path: the rest describes this machine."""
 
     def shortened_paths(section: Any) -> Any:
-        paths = [f.name for f in dataclasses.fields(section) if f.metadata.get("is_path")]
+        if section is None:
+            return None
+        kind: type[Section] = type(section)
+        paths = [field.name for field in fields(kind) if parts(field.type).extra.get("is_path")]
         values = {name: Path(getattr(section, name) or "") for name in paths}
-        return dataclasses.replace(
-            section, **{k: path.name for k, path in values.items() if path.is_absolute()}
-        )
+        return replace(section, **{name: path.name for name, path in values.items() if path.is_absolute()})
 
-    return dataclasses.replace(config, data=shortened_paths(config.data), model=shortened_paths(config.model))
+    sections = {name: shortened_paths(getattr(config, name)) for name in config.__struct_fields__}
+    return replace(config, **sections)
 
 
 def _hub() -> HfApi:

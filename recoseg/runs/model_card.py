@@ -7,9 +7,9 @@ from importlib.resources import files
 from typing import Any
 
 from recoseg import text
-from recoseg.builders.methods import uses_unlabelled
 from recoseg.config.help_text import describe_method, describe_model, describe_weights
 from recoseg.config.settings import RunConfig
+from recoseg.runs.build import uses_unlabelled
 from recoseg.splits.label_split import LabelSplit
 
 

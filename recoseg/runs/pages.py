@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from recoseg.builders.data import build_data_of_run, val_keys
-from recoseg.builders.methods import uses_unlabelled
 from recoseg.config.help_text import describe_method, describe_model, describe_weights
 from recoseg.config.load import flat, load
+from recoseg.data.build import build_data_of_run, val_keys
 from recoseg.data.dataset import Dataset
 from recoseg.data.worker_processes import Progress
 from recoseg.report.page import require_replaceable, write_page
 from recoseg.report.run_view import FOLDS, RunView, repeated_by, spread, take_pictures, view_run
+from recoseg.runs.build import uses_unlabelled
 from recoseg.runs.run import Run
-from recoseg.runs.run_folder import RunFolder, run_names
 from recoseg.text import listed
+from recoseg.training.run_folder import RunFolder, run_names
 from recoseg.types import require_same_classes
 
 NUM_PICTURES = 6

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from msgspec.structs import replace
 from torch import Tensor
 
-from recoseg.builders.methods import build_contrast
 from recoseg.config.contrast_settings import ContrastSettings
 from recoseg.evaluate.pixel_embeddings import Embedder
 from recoseg.figures.query_maps import QueryMap
 from recoseg.models.bilinear import resize
+from recoseg.runs.build import build_contrast
 from recoseg.runs.run import Run
 from recoseg.types import ModelOutput, PseudoLabels
 

@@ -13,11 +13,11 @@ from recoseg.config.settings import RunConfig
 from recoseg.errors import UserError
 from recoseg.report.page import require_replaceable
 from recoseg.runs.pages import ProgressOf, no_progress, write_report
-from recoseg.runs.run_folder import RunFolder, require_same
 from recoseg.runs.start import next_run_path, run_to_end
 from recoseg.text import printable
 from recoseg.training.early_end import Interrupted
 from recoseg.training.processes import by_torchrun
+from recoseg.training.run_folder import RunFolder, require_same
 
 
 def with_seeds(path: str | Path | None, words: Sequence[str], seeds: Sequence[int]) -> dict[str, RunConfig]:

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, NotRequired, TypedDict
 
 import torch
+from msgspec import Meta, structs, to_builtins
 from safetensors import SafetensorError, safe_open
 from torch import nn
 
-from recoseg.builders.data import build_data_of_run, build_dataset, val_keys
-from recoseg.builders.models import build_model, feature_channels
-from recoseg.builders.training import choose_device
 from recoseg.config.data_settings import FolderData
 from recoseg.config.help_text import describe_method
 from recoseg.config.load import load as load_config
 from recoseg.config.model_settings import FactoryModel
 from recoseg.config.settings import RunConfig
+from recoseg.data.build import build_data_of_run, build_dataset, val_keys
 from recoseg.data.dataset import SUBSETS, Dataset
 from recoseg.data.image_files import FULL_DEPTH
 from recoseg.data.problem import FileError
@@ -39,14 +37,16 @@ from recoseg.evaluate.scores import Scores
 from recoseg.evaluate.scores_file import Evaluation
 from recoseg.evaluate.survey import Survey, SurveyFile, require_survey_of, survey
 from recoseg.files import as_path, digest, write_whole
+from recoseg.models.build import build_model, feature_channels
 from recoseg.models.network import SegmentationNetwork
 from recoseg.models.weights import load_weights
 from recoseg.predict.predictor import OVERLAP, Predictor, SizeProtocol
-from recoseg.records import Count, Limits, from_json, read_record
+from recoseg.records import Count, from_json, read_record
 from recoseg.runs.hub import local_folder
-from recoseg.runs.run_folder import RunFolder
 from recoseg.splits.label_split import LabelSplit
 from recoseg.text import did_you_mean, percent
+from recoseg.training.precision import choose_device
+from recoseg.training.run_folder import RunFolder
 from recoseg.types import ClassInfo
 
 WEIGHTS = ("last", "best")
@@ -56,7 +56,7 @@ _COPY_AGAIN = "copy the file again"
 _SURVEY_FORMAT = 4
 """Counted up when a survey holds something new: older files are then made again."""
 
-_Byte = Annotated[int, Limits(0, 255)]
+_Byte = Annotated[int, Meta(ge=0, le=255)]
 
 
 def load(
@@ -184,7 +184,7 @@ class Run:
 
         Settings that divide the run's own folder into training and validation do not apply to another folder.
         """
-        moved = dataclasses.replace(self, config=load_config(self.folder.config, words))
+        moved = replace(self, config=load_config(self.folder.config, words))
         before, data = self.config.data, moved.config.data
         if not isinstance(data, FolderData) or moved._is_trained_on_data():
             return moved
@@ -192,8 +192,8 @@ class Run:
             return moved
         other = load_config(None, ["--data.name=folder", *words]).data
         if isinstance(other, FolderData) and other.bit_depth is None:
-            other = dataclasses.replace(other, bit_depth=self.bit_depth)
-        return dataclasses.replace(self, config=dataclasses.replace(self.config, data=other))
+            other = structs.replace(other, bit_depth=self.bit_depth)
+        return replace(self, config=structs.replace(self.config, data=other))
 
     def _is_trained_on_data(self) -> bool:
         """Whether the data has the images, labels and lists with which the run was trained."""
@@ -253,7 +253,7 @@ class Run:
             "recoseg": version("recoseg"),
             "weights": self.weights,
             "iteration": self.iteration,
-            "data": dataclasses.asdict(self.config.data),
+            "data": to_builtins(self.config.data),
             "subset": subset,
             "num_images": len(keys),
             "mean_iou_interval": mean_iou_interval(scores.images) if scores.images is not None else None,
@@ -289,9 +289,9 @@ class Run:
 
     def _read_survey(self, made_from: dict[str, object]) -> Survey | None:
         """The survey in the file; None if there is none, it is of something else, or cannot be read."""
-        kind = Annotated[SurveyFile, partial(require_survey_of, num_classes=len(self.classes))]
+        fits, path = partial(require_survey_of, num_classes=len(self.classes)), self.folder.survey
         try:
-            plain = read_record(self.folder.survey, kind, what="survey", remedy="it is made again")
+            plain = read_record(path, SurveyFile, what="survey", remedy="it is made again", rule=fits)
         except (OSError, UserError):
             return None
         return Survey.from_plain(plain) if plain["made_from"] == made_from else None

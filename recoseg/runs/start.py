@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import torch
+from msgspec.structs import replace
 from rich.console import Console
 
 from recoseg.batches import StepBatches
-from recoseg.builders.data import (
+from recoseg.config.data_settings import FolderData
+from recoseg.config.help_text import describe_method, describe_model
+from recoseg.config.load import flat, load, load_for, to_yaml
+from recoseg.config.settings import RunConfig
+from recoseg.data.bit_depth import depth_in_words
+from recoseg.data.build import (
     build_data_of_run,
     build_dataset,
     require_readable,
@@ -19,40 +25,32 @@ from recoseg.builders.data import (
     val_keys,
     with_bit_depth,
 )
-from recoseg.builders.methods import build_method, build_weak_view
-from recoseg.builders.models import build_starting_model, feature_channels
-from recoseg.builders.splits import build_split
-from recoseg.builders.training import (
-    build_batches,
-    build_optimiser,
-    build_pace,
-    build_selection,
-    choose_device,
-    choose_workers,
-    class_weights,
-)
-from recoseg.config.data_settings import FolderData
-from recoseg.config.help_text import describe_method, describe_model
-from recoseg.config.load import flat, load, load_for, to_yaml
-from recoseg.config.settings import RunConfig
-from recoseg.data.bit_depth import depth_in_words
 from recoseg.data.dataset import Cached, Dataset
 from recoseg.data.folder import Folder
 from recoseg.errors import UserError
 from recoseg.files import as_path, write_whole
 from recoseg.methods.method import Method
+from recoseg.models.build import build_starting_model, feature_channels
 from recoseg.models.network import SegmentationNetwork
 from recoseg.probe import fit_probe
+from recoseg.runs.build import (
+    build_batches,
+    build_method,
+    build_weak_view,
+    choose_workers,
+    class_weights,
+)
 from recoseg.runs.pages import ProgressOf, no_progress, write_report
 from recoseg.runs.run import Run
-from recoseg.runs.run_folder import RunFolder, require_same
+from recoseg.splits.draw import build_split
 from recoseg.splits.label_split import LabelSplit, VisibleLabels
 from recoseg.text import printable
-from recoseg.training.optimisers import has_encoder
-from recoseg.training.precision import Precision, require_gpu
+from recoseg.training.optimisers import build_optimiser, build_schedule, has_encoder
+from recoseg.training.precision import Precision, choose_device, require_gpu
 from recoseg.training.processes import by_first, by_torchrun, from_first, is_first, processes
+from recoseg.training.run_folder import RunFolder, require_same
 from recoseg.training.trainer import Trainer
-from recoseg.training.validation import Validation
+from recoseg.training.validation import Validation, build_selection
 
 
 def train(
@@ -191,12 +189,12 @@ def resumed_run(config: RunConfig, folder: RunFolder) -> Trainer:
         write_whole(folder.config, to_yaml(now))
     if before == after:
         return trainer
-    share = trainer.pace.schedule(before, after)
+    share = trainer.schedule(before, after)
     told = (
         f"longer:  {after:,} iterations instead of {before:,}; from there on the learning rate is that of a "
         f"run of {after:,}: {share:.0%} of the first, and falling"
     )
-    return replace(trainer, about=[*trainer.about, told])
+    return dataclasses.replace(trainer, about=[*trainer.about, told])
 
 
 def _with_measured(config: RunConfig, begun: RunConfig) -> RunConfig:
@@ -269,11 +267,10 @@ def build_trainer(
         batches=batches,
         weak_view=weak_view,
         validation=Validation(cached, to_validate, selection),
-        pace=build_pace(config),
+        train=train,
+        schedule=build_schedule(config.optimiser),
         precision=precision,
         device=device,
-        channels_last=train.channels_last,
-        seed=train.seed,
         num_loaders=num_loaders,
         scores_start=starts_at_probe,
         settings=flat(config),

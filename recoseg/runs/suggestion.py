@@ -15,23 +15,23 @@ import torch
 import yaml
 from rich.console import Console
 
-from recoseg.builders.data import class_counter
-from recoseg.builders.models import build_starting_model
 from recoseg.config.load import load
+from recoseg.config.method_settings import HORIZON
 from recoseg.config.model_settings import DeepLabV3PlusModel
-from recoseg.config.settings import HORIZON
 from recoseg.data.file_dataset import FileDataset
 from recoseg.data.image_files import upright_size
 from recoseg.data.worker_processes import Progress
 from recoseg.evaluate.loop import evaluate
 from recoseg.evaluate.resampling import Interval, mean_iou_interval
 from recoseg.losses.cross_entropy import root_inverse_frequency
+from recoseg.models.build import build_starting_model
 from recoseg.models.network import SegmentationNetwork
 from recoseg.models.pretrained import has_imagenet_weights
 from recoseg.probe import fit_probe
 from recoseg.probe.orientation import have_no_up
 from recoseg.runs.start import run_to_end
 from recoseg.seeds import permutation
+from recoseg.splits.class_index import class_counter
 from recoseg.text import how_many, percent, percent_of_pixels, percent_range, printable, shortened
 from recoseg.training.early_end import machine_bytes
 

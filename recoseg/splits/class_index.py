@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from recoseg.data.dataset import Dataset
 from recoseg.data.file_dataset import FileDataset
-from recoseg.data.worker_processes import Progress, in_processes_if_slow
+from recoseg.data.worker_processes import Progress, in_processes_if_slow, num_readers
 from recoseg.files import real, write_whole
 from recoseg.types import IGNORE
 
@@ -153,3 +153,14 @@ class IndexCache:
         with suppress(OSError):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(self.path, buffer.getvalue())
+
+
+def class_counter(*, num_workers: int | None = None, progress: Progress | None = None) -> ClassCounter:
+    """Counts classes in several processes, and remembers them in the user's cache folder."""
+    num_workers = num_workers or num_readers()
+    return ClassCounter(num_workers=num_workers, progress=progress, cache=cache_folder())
+
+
+def cache_folder() -> Path:
+    """The user's folder of what can be computed again; it need not exist."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "recoseg"

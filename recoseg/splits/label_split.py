@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
-from recoseg.data.dataset import Dataset
+from recoseg.data.dataset import Dataset, Wrapper
 from recoseg.errors import UserError
 from recoseg.files import write_whole
 from recoseg.records import Count, WrongFieldError, read_record
@@ -102,9 +102,8 @@ class LabelSplit:
 
     @classmethod
     def load(cls, path: Path) -> LabelSplit:
-        kind = Annotated[_SplitContent, _require_sense]
         remedy = "bring the file back, or draw it again with recoseg split"
-        content = read_record(path, kind, what="split file", remedy=remedy)
+        content = read_record(path, _SplitContent, what="split file", remedy=remedy, rule=_require_sense)
         for name in ("labelled", "unlabelled"):
             content[name] = tuple(content[name])
         content["points"] = {key: points_of(text) for key, text in content.get("points", {}).items()}
@@ -156,24 +155,17 @@ def points_of(text: str) -> tuple[Point, ...]:
     return tuple((int(label), int(row), int(column)) for label, row, column in _POINT.findall(text))
 
 
-class VisibleLabels(Dataset):
+class VisibleLabels(Wrapper):
     """`source` with the labels that `split` allows: all pixels of an image, a few of them, or none."""
 
     def __init__(self, source: Dataset, split: LabelSplit) -> None:
-        self.source = source
-        self.name, self.classes = source.name, source.classes
+        super().__init__(source)
         self.pixels = None if split.pixels is None else PixelBudget.parse(split.pixels)
         self.points = split.points
         self.visible = frozenset(split.labelled)
 
-    def keys(self, subset: str) -> Sequence[str]:
-        return self.source.keys(subset)
-
     def has_labels(self, key: str) -> bool:
         return key in self.visible
-
-    def image(self, key: str) -> Tensor:
-        return self.source.image(key)
 
     def labels(self, key: str) -> Tensor:
         """The labels as far as they may be seen; the file of hidden ones is not even opened."""
@@ -187,9 +179,6 @@ class VisibleLabels(Dataset):
         points = self.points.get(key, ())
         self._require_same_labels(key, labels)
         return torch.from_numpy(self.pixels.visible(labels.numpy(), points))
-
-    def fingerprint(self) -> str:
-        return self.source.fingerprint()
 
     def _require_same_labels(self, key: str, labels: Tensor) -> None:
         """The points of the split must still lie on their classes."""

@@ -23,8 +23,8 @@ from recoseg.evaluate.scores import Scores
 from recoseg.evaluate.scores_file import none_if_nan, scores_as_plain
 from recoseg.files import naming
 from recoseg.progress import ProgressBar
-from recoseg.runs.run_folder import RunFolder, append_line
 from recoseg.training.early_end import peak_bytes
+from recoseg.training.run_folder import RunFolder, append_line
 from recoseg.types import IGNORE, PseudoLabels, StepOutput
 
 

@@ -8,10 +8,14 @@ from functools import partial
 from typing import Any
 
 import torch
+from msgspec.structs import asdict
 from torch import nn
 from torch.optim import Optimizer
 
+from recoseg.config.train_settings import Optimiser
 from recoseg.errors import UserError
+
+_OF_GROUPS = ("lr", "weight_decay", "head_lr_factor", "decay_norms_and_biases")
 
 Groups = list[dict[str, Any]]
 Schedule = Callable[[int, int], float]
@@ -107,3 +111,29 @@ def set_learning_rate(optimiser: Optimizer, factor: float) -> float:
         group["lr"] = group.setdefault("initial_lr", group["lr"]) * factor
     rate: float = optimiser.param_groups[0]["lr"]
     return rate
+
+
+def build_optimiser(section: Optimiser, model: nn.Module) -> Optimizer:
+    if section.weight_decay == 0 and not section.decay_norms_and_biases:
+        raise UserError("optimiser.decay_norms_and_biases has no effect without optimiser.weight_decay")
+    settings = asdict(section)
+    if not has_encoder(model):
+        settings["head_lr_factor"] = 1.0  # all of it learns at one rate; a run says so
+    groups = parameter_groups(model, **{name: settings.pop(name) for name in _OF_GROUPS})
+    of_schedule = {"warm_up", "schedule", *_of_schedules()}
+    own = {name: value for name, value in settings.items() if name not in of_schedule}
+    return OPTIMISERS[section.name](groups, **own)
+
+
+def build_schedule(section: Optimiser) -> Schedule:
+    factor, own = SCHEDULES[section.schedule]
+    for name in _of_schedules() - set(own):
+        if getattr(section, name, None) != getattr(type(section)(), name, None):
+            raise UserError(f"optimiser.{name} has no effect with optimiser.schedule {section.schedule}")
+    schedule = partial(factor, **{name: getattr(section, name) for name in own})
+    return partial(warmed_up, schedule=schedule, warm_up=section.warm_up) if section.warm_up else schedule
+
+
+def _of_schedules() -> set[str]:
+    """The settings that some schedule has."""
+    return {name for _, own in SCHEDULES.values() for name in own}

@@ -1,4 +1,4 @@
-"""Mixed precision: which numbers a step computes with."""
+"""Where a step is computed, and with which numbers: device and mixed precision."""
 
 from __future__ import annotations
 
@@ -59,3 +59,26 @@ def require_gpu(precision: Precision) -> None:
         raise UserError(
             f"train.precision {precision.name}: float16 and bfloat16 need a GPU; use train.precision float32"
         )
+
+
+_DEVICES = ("cpu", "cuda")
+"""Others lack what evaluation and contrast need: mps has no 64-bit floats."""
+
+
+def choose_device(name: str, *, setting: str = "train.device") -> torch.device:
+    """By its name; `setting` is where a person gave it."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except (RuntimeError, TypeError, ValueError):
+        device = None
+    if device is None or device.type not in _DEVICES:
+        raise UserError(
+            f"{setting}: {name!r} cannot be used here; needs auto, cpu, cuda, or cuda:1 for the second GPU"
+        )
+    try:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise UserError(f"{setting}: {name!r} cannot be used here: {str(error).splitlines()[0]}") from error
+    return device

@@ -7,7 +7,7 @@ import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Any, TypedDict
 
 import torch
 from torch import Tensor
@@ -23,13 +23,13 @@ _SCALER = {"scale", "growth_factor", "backoff_factor", "growth_interval", "_grow
 
 def _require_scaler(values: Mapping[str, Any]) -> None:
     if values and values.keys() != _SCALER:
-        raise ValueError(f"must have {', '.join(sorted(_SCALER))}, or nothing")
+        raise WrongFieldError("scaler", f"must have {', '.join(sorted(_SCALER))}, or nothing")
 
 
-def _require_means(values: Mapping[str, Any]) -> None:
+def _require_means(place: str, values: Mapping[str, Any]) -> None:
     for name, total in values["sums"].items():
         if name not in values["counts"] or total.dim() != 1 or not total.is_floating_point():
-            raise WrongFieldError(f"sums.{name}", "must be a row of numbers, with a count")
+            raise WrongFieldError(f"{place}.sums.{name}", "must be a row of numbers, with a count")
 
 
 class _MeansState(TypedDict):
@@ -38,8 +38,8 @@ class _MeansState(TypedDict):
 
 
 class _LogState(TypedDict):
-    recent: Annotated[_MeansState, _require_means]
-    since_evaluation: Annotated[_MeansState, _require_means]
+    recent: _MeansState
+    since_evaluation: _MeansState
 
 
 class _OptimiserState(TypedDict):
@@ -54,7 +54,7 @@ class State(TypedDict):
     iteration: Count
     method: dict[str, Tensor]
     optimisers: dict[str, _OptimiserState]
-    scaler: Annotated[dict[str, int | float], _require_scaler]
+    scaler: dict[str, int | float]
     settings: dict[str, Any]
     log: _LogState
 
@@ -104,6 +104,9 @@ def checked_state(
     def require_fits(state: Mapping[str, Any]) -> None:
         if state["iteration"] > iterations:
             raise WrongFieldError("iteration", f"must be at most {iterations}, not {state['iteration']}")
+        _require_scaler(state["scaler"])
+        for name in ("recent", "since_evaluation"):
+            _require_means(f"log.{name}", state["log"][name])
         _require_names("method", state["method"], method)
         for name, tensor in state["method"].items():
             _require_like(f"method.{name}", tensor, method[name])
@@ -112,7 +115,7 @@ def checked_state(
             _require_optimiser(f"optimisers.{name}", saved, optimisers[name])
 
     remedy = "it is not of this run: bring its own back, or start a new one with --out"
-    found: State = checked(state, Annotated[State, require_fits], where=str(path), remedy=remedy)
+    found: State = checked(state, State, where=str(path), remedy=remedy, rule=require_fits)
     return found
 
 

@@ -16,11 +16,11 @@ from torch.optim import Optimizer
 
 from recoseg.augment.weak import WeakView
 from recoseg.batches import Pair, StepBatches
+from recoseg.config.train_settings import TrainSettings
 from recoseg.distributed import rank
 from recoseg.files import remove_unfinished
 from recoseg.methods.method import Method
 from recoseg.models.weights import save_weights
-from recoseg.runs.run_folder import RunFolder, require_same
 from recoseg.seeds import seed_for, torch_generator
 from recoseg.text import printable
 from recoseg.training.early_end import (
@@ -42,20 +42,10 @@ from recoseg.training.processes import (
     wait_for_all,
     without_exchange,
 )
+from recoseg.training.run_folder import RunFolder, require_same
 from recoseg.training.state import checked_state, load_state, put_back, save_state
 from recoseg.training.validation import Validation, best_so_far
 from recoseg.types import StepOutput
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pace:
-    """How long a run is, how fast it learns, and how often it looks at itself."""
-
-    iterations: int
-    schedule: Schedule
-    clip: float | None  # the largest norm of a gradient
-    evaluate_every: int
-    log_every: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,11 +57,10 @@ class Trainer:
     batches: StepBatches
     weak_view: WeakView
     validation: Validation
-    pace: Pace
+    train: TrainSettings
+    schedule: Schedule
     precision: Precision
     device: torch.device
-    channels_last: bool
-    seed: int
     num_loaders: int  # processes
     scores_start: bool  # whether the network is evaluated before the first step: it is worth something
     folder: RunFolder
@@ -97,7 +86,7 @@ class Trainer:
                     put_back(self.folder.state)
             for line in (*self.about, *([f"warning: {warning}"] if warning else [])):
                 console.print(printable(line), highlight=False, soft_wrap=True)
-            if state and start == self.pace.iterations:
+            if state and start == self.train.iterations:
                 more = f"recoseg train --resume {self.folder.path} --train.iterations {2 * start or 1000}"
                 told = f"all {start} iterations are done: nothing is left to train; for more: {more}"
                 console.print(printable(told), highlight=False, soft_wrap=True)
@@ -110,22 +99,22 @@ class Trainer:
                 self._evaluate_and_save(0, None, log)
             on_gpu = self.device.type == "cuda"
             pairs = self.batches.from_iteration(
-                start, self.pace.iterations, workers=self.num_loaders, pin=on_gpu
+                start, self.train.iterations, workers=self.num_loaders, pin=on_gpu
             )
             stack.enter_context(closing(pairs))  # ends the processes that load
             self._loop(start, pairs, log, stop)
 
     def _loop(self, start: int, pairs: Iterator[Pair], log: RunLog, stop: StopRequest) -> None:
-        method, pace = in_parallel(self.method, self.device), self.pace
-        for iteration in range(start, pace.iterations):
-            factor = pace.schedule(iteration, pace.iterations)
+        method, train = in_parallel(self.method, self.device), self.train
+        for iteration in range(start, train.iterations):
+            factor = self.schedule(iteration, train.iterations)
             rate, *_ = [set_learning_rate(optimiser, factor) for optimiser in self.optimisers.values()]
             output = self.step(method, pairs, iteration, log)
             done = iteration + 1
             log.step(done, output, rate)
-            if done % pace.evaluate_every == 0 or done == pace.iterations:
+            if done % train.evaluate_every == 0 or done == train.iterations:
                 self._evaluate_and_save(done, output, log)
-            if agree(stop.requested, self.device) and done < pace.iterations:
+            if agree(stop.requested, self.device) and done < train.iterations:
                 self._save_state(done, log)
                 go_on = f"recoseg train --resume {self.folder.path}"
                 raise Interrupted(f"stopped after iteration {done}; go on with: {go_on}")
@@ -148,12 +137,14 @@ class Trainer:
 
             # All that is random here, dropout included, depends on seed and place alone.
             place = (iteration, part, rank())
-            torch.manual_seed(seed_for(self.seed, "step", *place))
-            generator = torch_generator(self.seed, "augment", *place)
-            draws = torch.Generator(self.device).manual_seed(seed_for(self.seed, "contrast", *place))
+            torch.manual_seed(seed_for(self.train.seed, "step", *place))
+            generator = torch_generator(self.train.seed, "augment", *place)
+            draws = torch.Generator(self.device).manual_seed(seed_for(self.train.seed, "contrast", *place))
 
-            labelled = raw_labelled.to(self.device, channels_last=self.channels_last)
-            unlabelled = raw_unlabelled and raw_unlabelled.to(self.device, channels_last=self.channels_last)
+            labelled = raw_labelled.to(self.device, channels_last=self.train.channels_last)
+            unlabelled = raw_unlabelled and raw_unlabelled.to(
+                self.device, channels_last=self.train.channels_last
+            )
             labelled = self.weak_view(labelled, generator)
             with without_exchange(method, wanted=not is_last):
                 with self.precision.autocast():
@@ -169,7 +160,7 @@ class Trainer:
                 require_finite_loss(output, iteration + 1, keys)
                 self.precision.backward(output.loss / num_parts)
             outputs.append(output.detached())
-        self.precision.update(self.optimisers.values(), self.pace.clip)
+        self.precision.update(self.optimisers.values(), self.train.clip)
         self.method.after_update(iteration)
         return StepOutput.mean(outputs)
 
@@ -190,7 +181,7 @@ class Trainer:
     def place(self) -> None:
         """Bring the networks to the device, laid out as asked for, ready to train."""
         self.method.to(self.device)
-        if self.channels_last:
+        if self.train.channels_last:
             self.method.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.method.train()
 
@@ -198,9 +189,9 @@ class Trainer:
         return RunLog(
             self.folder,
             start=start,
-            iterations=self.pace.iterations,
+            iterations=self.train.iterations,
             images_by=self.batches.images_by,
-            log_every=self.pace.log_every,
+            log_every=self.train.log_every,
             device=self.device,
             palette=self.validation.dataset.classes.palette,
             console=console,
@@ -237,7 +228,7 @@ class Trainer:
             state,
             method=self.method.state_dict(),
             optimisers=self.optimisers,
-            iterations=self.pace.iterations,
+            iterations=self.train.iterations,
         )
         self.method.load_state_dict(fitting["method"])
         for name, optimiser in self.optimisers.items():

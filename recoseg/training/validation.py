@@ -9,11 +9,13 @@ from typing import Any
 import torch
 from torch import nn
 
+from recoseg.config.train_settings import TrainSettings
 from recoseg.data.dataset import Dataset
 from recoseg.errors import UserError
 from recoseg.evaluate.loop import evaluate
 from recoseg.evaluate.scores import Scores
 from recoseg.seeds import permutation
+from recoseg.splits.label_split import LabelSplit, VisibleLabels
 
 
 @dataclass(frozen=True)
@@ -54,3 +56,17 @@ def best_so_far(lines: Iterable[Mapping[str, Any]]) -> float:
     """The best selection score in the lines of metrics.jsonl; minus infinity if there is none."""
     scores = [line["selection"]["mean_iou"] for line in lines if line.get("selection")]
     return max((score for score in scores if score is not None), default=float("-inf"))
+
+
+def build_selection(
+    train: TrainSettings, dataset: Dataset, val_keys: list[str], visible: VisibleLabels, split: LabelSplit
+) -> Selection | None:
+    """The images that choose the best weights, if any do."""
+    if train.best_on != "labelled" and train.best_share != TrainSettings().best_share:
+        raise UserError("train.best_share has no effect without train.best_on labelled")
+    if train.best_on == "val":
+        return Selection("the validation images", dataset, val_keys)
+    if train.best_on == "labelled":
+        _, held = hold_back(split.labelled, train.best_share, train.seed)
+        return Selection(f"labelled images held back from training ({len(held)})", visible, held)
+    return None

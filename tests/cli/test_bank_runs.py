@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recoseg.builders import methods
+from recoseg.runs import build
 
 BANK = [
     "--contrast.bank=confident",
@@ -56,20 +56,20 @@ def test_a_bank_that_memory_holds_no_three_times_is_refused_in_one_line(
     recoseg, tmp_path, small, monkeypatch
 ) -> None:
     """16 classes of 1,000 features of 256 channels are 16.4 MB; while a state is saved, there are three."""
-    monkeypatch.setattr(methods, "machine_bytes", lambda: 49 * 10**6)
+    monkeypatch.setattr(build, "machine_bytes", lambda: 49 * 10**6)
     outcome = recoseg("train", "--out", "run", *small, "--contrast.bank.size=1000")
     assert (outcome.code in (1, 2), outcome.err.count("\n")) == (True, 1)
     assert "contrast.bank.size: 1,000 features of each of" in outcome.err
     assert "3 times that while a state is saved, and this machine has 0.0" in outcome.err
     assert not (tmp_path / "run").exists()
-    monkeypatch.setattr(methods, "machine_bytes", lambda: 50 * 10**6)
+    monkeypatch.setattr(build, "machine_bytes", lambda: 50 * 10**6)
     assert recoseg("train", "--out", "run", *small, "--contrast.bank.size=1000").code == 0
 
 
 def test_a_bank_that_its_device_cannot_hold_is_refused_in_one_line(
     recoseg, tmp_path, small, monkeypatch
 ) -> None:
-    monkeypatch.setattr(methods, "device_bytes", lambda device: 16 * 10**6)
+    monkeypatch.setattr(build, "device_bytes", lambda device: 16 * 10**6)
     outcome = recoseg("train", "--out", "run", *small, "--contrast.bank.size=1000")
     assert (outcome.code in (1, 2), outcome.err.count("\n")) == (True, 1)
     assert "take 0.0 GB, and the device that it lies on has 0.0; take fewer" in outcome.err

@@ -10,11 +10,11 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 
 from recoseg.batches import Crops
-from recoseg.builders.data import build_dataset
-from recoseg.builders.models import build_model
 from recoseg.config import load
+from recoseg.data.build import build_dataset
 from recoseg.evaluate.loop import evaluate
 from recoseg.evaluate.scores import Scores
+from recoseg.models.build import build_model
 from recoseg.training import validation
 
 LONGER = ["--train.iterations=6", "--train.evaluate-every=1", "--optimiser.lr=0.1"]

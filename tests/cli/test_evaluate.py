@@ -216,7 +216,10 @@ def test_data_of_other_classes_is_refused(
         (["--force"], "--force has no effect without --out"),
         (["--out", "there/is/no.json"], "--out there/is/no.json: there is no folder"),
         (["--data", "nowhere/at/all"], "nowhere/at/all"),
-        (["--data.heigth", "64"], "unknown setting 'data.heigth' of data 'scenes'; did you mean 'height'?"),
+        (
+            ["--data.heigth", "64"],
+            "did you mean --data.height?",
+        ),
     ],
 )
 def test_a_mistake_is_one_clear_line(recoseg, trained, words, message) -> None:

@@ -118,7 +118,7 @@ def test_a_mistake_in_a_profile_is_one_line_before_anything_is_run(recoseg, tria
     trial.change("trial.yaml", "contrast.feature_channels: 8", "contrast.num_hard: 1")
     outcome = recoseg(*trial.words, "runs")
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (1, "", 1)
-    assert "profile trial, scenes-10/reco-classmix: unknown setting 'contrast.num_hard'" in outcome.err
+    assert "profile trial, scenes-10/reco-classmix: --contrast.num_hard: unknown setting" in outcome.err
     assert in_process == []
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import get_type_hints
 
 from recoseg.cli.list_methods import LABELS_SUFFICE, SECOND_NETWORK
-from recoseg.config.parse import members
-from recoseg.config.settings import RunConfig
+from recoseg.config.settings import KINDS
 from recoseg.experiments.plan.grids import GRIDS, ROWS
 from recoseg.experiments.tables.results import measured_costs
 from recoseg.methods import METHODS
@@ -27,7 +25,7 @@ def test_every_method_is_listed_with_its_costs_in_eighty_columns(recoseg) -> Non
 
 
 def test_every_method_but_the_baseline_names_its_paper_and_year() -> None:
-    kinds = members(get_type_hints(RunConfig)["method"])
+    kinds = KINDS["method"]
     for name in METHODS.keys() - {"supervised", "probe"}:
         assert re.search(r"\([A-Z]\w+ (et al\.|and [A-Z]\w+), 20\d\d\)", kinds[name].__doc__ or ""), name
 

@@ -10,7 +10,7 @@ from PIL import Image
 
 from recoseg.cli.main import main
 from recoseg.cli.picture import SUBCOMMANDS
-from recoseg.runs.run_folder import run_names
+from recoseg.training.run_folder import run_names
 
 
 @pytest.fixture(scope="module")

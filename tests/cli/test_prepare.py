@@ -142,7 +142,7 @@ def test_an_interrupt_says_that_the_same_command_goes_on(recoseg, cityscapes, mo
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["citiscapes", "owner", "dst"], "data.name: unknown name 'citiscapes'; did you mean 'cityscapes'?"),
+        (["citiscapes", "owner", "dst"], "unknown name 'citiscapes'; did you mean --data cityscapes?"),
         (["scenes", "owner", "dst"], "the scenes are drawn when needed; they have no files"),
         (["pascal_voc", "owner", "dst"], "Pascal VOC: "),
         (["cityscapes", "nowhere", "dst"], "nowhere is no folder; get leftImg8bit_trainvaltest.zip"),
@@ -156,7 +156,7 @@ def test_an_interrupt_says_that_the_same_command_goes_on(recoseg, cityscapes, mo
         (["cityscapes", "owner", "dst", "--format", "gif"], "unknown format 'gif'"),
         (["cityscapes", "owner", "dst", "--workers", "0"], "--workers must be at least 1, not 0"),
         (["cityscapes", "owner", "dst", "--hieght", "9"], "unexpected argument '--hieght'"),
-        (["cityscapes", "owner", "dst", "--data.split", "paper"], "unknown setting 'data.split'"),
+        (["cityscapes", "owner", "dst", "--data.split", "paper"], "--data.split: unknown setting"),
         (["cityscapes", "owner"], "required: DST"),
     ],
 )  # fmt: skip
@@ -172,4 +172,4 @@ def test_a_mistake_is_one_line_and_exit_code_1_and_nothing_is_written(
 def test_check_of_an_unknown_dataset_lists_the_known_ones(recoseg) -> None:
     outcome = recoseg("check", ".", "--dataset", "camvit")
     assert outcome.code in (1, 2)
-    assert "unknown name 'camvit'; did you mean 'camvid'?" in outcome.err
+    assert "unknown name 'camvit'; did you mean --data camvid?" in outcome.err

@@ -12,8 +12,8 @@ import yaml
 from recoseg.cli.main import main
 from recoseg.probe import fit_probe
 from recoseg.runs.run import Run
-from recoseg.runs.run_folder import RunFolder
 from recoseg.splits.label_split import LabelSplit
+from recoseg.training.run_folder import RunFolder
 
 SMALL = [
     "--data=scenes", "--data.height=48", "--data.width=64", "--data.num_train=12", "--data.num_val=4",

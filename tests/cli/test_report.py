@@ -10,8 +10,8 @@ import markupsafe
 import pytest
 
 from recoseg.cli.main import main
-from recoseg.runs.run_folder import run_names as distinct_names
 from recoseg.text import listed
+from recoseg.training.run_folder import run_names as distinct_names
 
 
 @pytest.fixture(scope="module")

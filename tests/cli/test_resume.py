@@ -16,10 +16,10 @@ from rich.console import Console
 
 from recoseg.config import load
 from recoseg.models import weights as weights_file
-from recoseg.runs import run_folder
-from recoseg.runs.run_folder import RunFolder
 from recoseg.runs.start import new_run, resumed_run
+from recoseg.training import run_folder
 from recoseg.training import state as state_file
+from recoseg.training.run_folder import RunFolder
 
 MATCHING = ["--model.factory=small_network:divided", "--method.pixel-above=0.1"]
 LONG = ["--train.iterations=40", "--train.evaluate-every=3", "--train.log-every=2", "--train.best-on=val"]

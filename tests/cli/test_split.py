@@ -138,7 +138,7 @@ def test_nothing_is_written_over_unless_asked(recoseg, tmp_path) -> None:
         (["--label", "3"], "unexpected argument '--label'; did you mean '--labels'?"),
         (["--train.seed", "3", "--labels", "2"], "unexpected argument '--train.seed'"),
         (["--labels", "2", "--workers", "0"], "--workers must be at least 1, not 0"),
-        (["--labels", "2", "--data.hieght=3"], "did you mean 'height'?"),
+        (["--labels", "2", "--data.hieght=3"], "did you mean --data.height?"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_line_and_writes_nothing(recoseg, tmp_path, words, message) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from recoseg.cli.status import images_by, seconds_left, wrapped_path
 from recoseg.config import load
-from recoseg.runs.run_folder import RunFolder
+from recoseg.training.run_folder import RunFolder
 
 
 def row(outcome, name: str) -> str:

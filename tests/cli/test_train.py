@@ -56,10 +56,10 @@ def test_the_page_can_be_left_out_and_written_later(recoseg, tmp_path, small) ->
 
 
 def test_the_scores_are_those_of_the_saved_weights(recoseg, tmp_path, tiny, lines) -> None:
-    from recoseg.builders.data import build_dataset
-    from recoseg.builders.models import build_model
     from recoseg.config import load
+    from recoseg.data.build import build_dataset
     from recoseg.evaluate.loop import evaluate
+    from recoseg.models.build import build_model
 
     recoseg("train", "--out", "run", *tiny)
     config = load(tmp_path / "run" / "config.yaml")

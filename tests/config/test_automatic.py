@@ -6,7 +6,7 @@ import pytest
 
 from recoseg.config import load
 from recoseg.config.load import to_yaml
-from recoseg.config.settings import fitting_rates
+from recoseg.config.model_settings import fitting_rates
 
 TEACHER = ("--method", "mean_teacher", "--contrast", "reco")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recoseg.builders.data import val_keys
+from recoseg.data.build import val_keys
 from recoseg.data.dataset_check import check_folder
 from recoseg.data.folder import Folder
 from recoseg.errors import UserError

@@ -65,7 +65,7 @@ def test_a_line_of_a_training_log_is_scores_too() -> None:
         ({"confusion": [[1, 0, 0, 0]] * 3}, "confusion must have 4 entries, not 3"),
         ({"iou": [0.5]}, "iou must have 4 entries, not 1"),
         ({"classes": ["a"]}, "confusion must have 1 entries, not 4"),
-        ({"mean_iou": 7}, "mean_iou must be 0 to 1, not 7.0"),
+        ({"mean_iou": 7}, "mean_iou must be at most 1, not 7"),
         ({"boundary": {}}, "boundary.mean_iou is missing"),
     ],
 )

@@ -18,7 +18,7 @@ from recoseg.models.representation import with_representation
 from recoseg.models.weights import save_weights
 from recoseg.runs import run as kept
 from recoseg.runs.run import Run, weights_about
-from recoseg.runs.run_folder import RunFolder
+from recoseg.training.run_folder import RunFolder
 from recoseg.types import IGNORE, ClassInfo
 
 CPU = torch.device("cpu")

@@ -11,11 +11,11 @@ import pytest
 import torch
 from torch import nn
 
-from recoseg.builders.models import build_model
 from recoseg.config import load
 from recoseg.errors import UserError
 from recoseg.export.deployable import TOLERANCE, About, Deployable, Difference, compare, random_images
 from recoseg.export.formats import FORMATS, METADATA, program
+from recoseg.models.build import build_model
 from recoseg.models.representation import with_representation
 from recoseg.types import ClassInfo, ModelOutput
 

@@ -25,9 +25,9 @@ import torch
 from recoseg.cli.main import main
 from recoseg.errors import UserError
 from recoseg.files import whole_file, write_whole
-from recoseg.runs.run_folder import RunFolder, append_line
 from recoseg.splits.label_split import LabelSplit
 from recoseg.training.log import EventFile
+from recoseg.training.run_folder import RunFolder, append_line
 
 SMALL = (
     "--data photos --model.factory network:small --augment.crop=32 --train.iterations=4 "

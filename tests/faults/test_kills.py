@@ -65,7 +65,7 @@ class Driver:
     def start(self, path: Path, method: str) -> int:
         """A process that begins the run in `path`, or goes on with it if it is there."""
         from recoseg.cli.main import main
-        from recoseg.runs.run_folder import RunFolder
+        from recoseg.training.run_folder import RunFolder
 
         words = f"--resume {path} --no-page" if RunFolder(path).is_run() else f"--out {path} {SETTINGS}"
         more = "" if RunFolder(path).is_run() else METHODS[method]
@@ -103,7 +103,7 @@ class Driver:
 
     def moment(self, path: Path) -> str:
         """Where a kill found the run, for the count."""
-        from recoseg.runs.run_folder import RunFolder
+        from recoseg.training.run_folder import RunFolder
 
         if list(path.glob(".*.part")):
             return "while a file was written"
@@ -113,7 +113,7 @@ class Driver:
 
     def require_equal(self, path: Path, method: str) -> None:
         """The end of an undisturbed run, and no file more."""
-        from recoseg.runs.run_folder import RunFolder
+        from recoseg.training.run_folder import RunFolder
 
         wanted, found = self.folder / method, path
         for name in ("metrics.jsonl", "weights.safetensors", "best.safetensors", "config.yaml", "split.json"):

@@ -10,8 +10,6 @@ import datetime
 import importlib
 import math
 import random
-from dataclasses import MISSING, fields
-from typing import get_type_hints
 
 import numpy as np
 import pytest
@@ -20,16 +18,16 @@ import yaml
 from torch import nn
 
 from recoseg.augment.crop import RandomCrop
-from recoseg.builders.data import build_dataset
-from recoseg.builders.methods import build_contrast, build_method, build_strong_view
-from recoseg.builders.splits import build_split
-from recoseg.builders.training import build_optimiser, first_unlabelled, require_room
 from recoseg.cli.main import COMMANDS, main
 from recoseg.config import RunConfig, from_plain, load, to_yaml
-from recoseg.config.load import SettingsLoader
-from recoseg.config.parse import members, setting_names
+from recoseg.config.setting import fields, parts, setting_names
+from recoseg.config.yaml_file import SettingsLoader
+from recoseg.data.build import build_dataset
 from recoseg.data.scenes import Scenes
 from recoseg.errors import UserError
+from recoseg.runs.build import build_contrast, build_method, build_strong_view, first_unlabelled, require_room
+from recoseg.splits.draw import build_split
+from recoseg.training.optimisers import build_optimiser
 from recoseg.types import ModelOutput
 
 WORDS = [
@@ -47,12 +45,9 @@ MOST_LETTERS = 800  # of a line that names all that is known
 
 def options():
     """Each kind of each section with the least that it needs."""
-    hints = get_type_hints(RunConfig)
     for section in fields(RunConfig):
-        kinds = members(hints[section.name]) or {None: hints[section.name]}
-        for name, kind in kinds.items():
-            needed = [f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING]
-            least = {field: "some/where" for field in needed if field != "name"}
+        for name, kind in parts(section.type).sections.items():
+            least = {field.name: "some/where" for field in fields(kind) if field.required}
             yield section.name, kind, {**({"name": name} if name else {}), **least}
 
 

@@ -65,7 +65,7 @@ REFUSED = [
     ("5,000 digits as a word", nothing, f"{TRAIN} --train.seed={DIGITS}",
      "train.seed: expected a whole number"),
     ("4,000 digits as a word", nothing, f"{TRAIN} --train.seed={DIGITS[:4000]}",
-     "must be at most 1e+37"),
+     "must be at most"),
     ("5,000 digits in classes", classes('{"names": ["a", "b"], "ignore_index": ' + DIGITS + "}"),
      "describe photos",
      "classes.json: cannot be read"),
@@ -153,7 +153,7 @@ def test_what_does_no_harm_is_done(name, words, says, survived):
 
 
 def test_crops_of_a_step_that_no_memory_holds_are_refused_before_the_run_begins(refused, monkeypatch):
-    monkeypatch.setattr("recoseg.builders.training.machine_bytes", lambda: 10**8)
+    monkeypatch.setattr("recoseg.runs.build.machine_bytes", lambda: 10**8)
     says = "10 crops of 800x800 at a time take 0.128 GB, and this machine has 0.1"
     refused(nothing, f"{TRAIN} --augment.crop 800 --train.labelled_per_step 10", says)
     assert machine_bytes() > 10**8
@@ -175,7 +175,7 @@ SHORT = {
 
 SHORTAGES = [
     ("PyTorch", TRAIN, "recoseg.runs.start.build_starting_model", "--augment.crop"),
-    ("Python", "status run", "recoseg.runs.run_folder.read_records", "close other programs"),
+    ("Python", "status run", "recoseg.training.run_folder.read_records", "close other programs"),
     ("a GPU", "report run", "recoseg.runs.pages.take_pictures", "--pictures 1"),
     ("a GPU", "evaluate run", "recoseg.runs.run.evaluate", "--window 512"),
     ("the system", "evaluate run", "recoseg.models.weights.load_file", "--window 512"),

@@ -58,7 +58,7 @@ REFUSED = [  # ./nowhere is where a command would end that begins to train in sp
         "a section twice in YAML",
         lambda w: (w.path / "a.yaml").write_text("train:\n  iterations: 3\ndata: scenes\ntrain: {seed: 1}\n"),
         "train --config a.yaml --data=./nowhere",
-        "a.yaml, line 4: not valid YAML: the key 'train' is there twice, first in line 1",
+        "a.yaml line 4: not valid YAML: the key 'train' is there twice, first in line 1",
     ),
     (
         "a setting twice in YAML",
@@ -70,7 +70,7 @@ REFUSED = [  # ./nowhere is where a command would end that begins to train in sp
         "a key twice in the config of a run",
         lambda w: (w.run / "config.yaml").open("a").write("train: {}\n"),
         "evaluate run",
-        "config.yaml, line",
+        "config.yaml line",
     ),
     (
         "a number in place of a section, beside a setting of it",

@@ -235,7 +235,7 @@ def test_an_average_is_evaluated_when_asked_for(tiny_network) -> None:
 
 
 def test_what_cannot_be_done_is_refused(tiny_network, toy_batch) -> None:
-    with pytest.raises(UserError, match="self_above is a probability, got 20"):
+    with pytest.raises(UserError, match="self_above: must be at"):
         advsemseg(tiny_network(), self_above=20)
     method = advsemseg(tiny_network())
     with pytest.raises(UserError, match="advsemseg needs fully labelled images"):

@@ -301,9 +301,9 @@ def test_networks_that_start_alike_are_refused(tiny_network, same_view) -> None:
 @pytest.mark.parametrize(
     ("setting", "value", "says"),
     [
-        ("rounds", 0, "rounds must be at least 1, got 0"),
-        ("agree_power", -1.0, "agree_power must be at least 0, got -1"),
-        ("supervised_start", -1, "supervised_start is a number of iterations"),
+        ("rounds", 0, "rounds: must be"),
+        ("agree_power", -1.0, "agree_power: must be"),
+        ("supervised_start", -1, "supervised_start: must be"),
     ],
 )
 def test_impossible_settings_are_refused(method, setting, value, says) -> None:

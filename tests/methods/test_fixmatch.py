@@ -232,7 +232,7 @@ def test_labelled_images_alone_make_a_supervised_step(tiny_network, toy_batch, g
 def test_an_unknown_threshold_is_refused(tiny_network) -> None:
     with pytest.raises(UserError, match="threshold"):
         FixMatch(tiny_network(), WeakToStrong(), 2, threshold="dow")
-    with pytest.raises(UserError, match="pixel_above is a probability, got"):
+    with pytest.raises(UserError, match="pixel_above: must be at"):
         FixMatch(tiny_network(), WeakToStrong(), 2, pixel_above=1.5)
 
 

@@ -14,12 +14,12 @@ from torch import Tensor, nn
 from recoseg import RegionalContrast
 from recoseg.augment.colour import ColourJitter
 from recoseg.augment.weak_to_strong import WeakToStrong
-from recoseg.builders.models import build_model
 from recoseg.config.model_settings import DeepLabV2Model, DeepLabV3PlusModel
 from recoseg.errors import UserError
 from recoseg.methods.parts.activation_maps import ActivationMaps, map_channels
 from recoseg.methods.parts.contrast import ContrastTerm
 from recoseg.methods.pseudoseg import STRONG_JITTER, PseudoSeg, sharpened_mean
+from recoseg.models.build import build_model
 from recoseg.types import IGNORE, Batch, StepOutput
 
 
@@ -335,9 +335,9 @@ def test_networks_that_cannot_serve_are_named_before_anything_is_trained(tiny_ne
 @pytest.mark.parametrize(
     ("setting", "value", "says"),
     [
-        ("present_above", 1.5, "present_above is a probability, got 1.5"),
-        ("cut", 1.0, "cut is a share of the crop's sides"),
-        ("temperature", 0.0, "temperature must be above 0"),
+        ("present_above", 1.5, "present_above: must be"),
+        ("cut", 1.0, "cut: must be"),
+        ("temperature", 0.0, "temperature: must be"),
     ],
 )
 def test_impossible_settings_are_refused(tiny_network, setting, value, says) -> None:

@@ -291,5 +291,5 @@ def test_single_labelled_pixels_are_refused(tiny_network, toy_batch, same_view, 
 
 
 def test_an_impossible_threshold_is_refused(tiny_network, same_view) -> None:
-    with pytest.raises(UserError, match="self_above is a probability, got 60"):
+    with pytest.raises(UserError, match="self_above: must be at"):
         S4GAN(tiny_network(), same_view, 2, self_above=60)

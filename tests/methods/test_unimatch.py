@@ -135,5 +135,5 @@ def test_a_network_without_encoder_and_decoder_is_refused(method) -> None:
 
 @pytest.mark.parametrize("drop", [-0.1, 1.0])
 def test_a_probability_that_leaves_no_channel_is_refused(tiny_network, drop) -> None:
-    with pytest.raises(UserError, match="drop is a probability, at least 0 and below 1"):
+    with pytest.raises(UserError, match="drop: must be at"):
         UniMatch(tiny_network(), WeakToStrong(), 2, drop=drop)

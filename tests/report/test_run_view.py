@@ -11,8 +11,8 @@ from recoseg.errors import UserError
 from recoseg.evaluate.scores import Scores
 from recoseg.evaluate.survey import Survey
 from recoseg.report.run_view import predict_surely, spread, view_run
-from recoseg.runs.run_folder import RunFolder, append_line
 from recoseg.splits.label_split import LabelSplit
+from recoseg.training.run_folder import RunFolder, append_line
 from recoseg.types import ClassInfo, ModelOutput
 
 CLASSES = ClassInfo(("road",), ((1, 2, 3),))

@@ -14,7 +14,7 @@ from recoseg.data.scenes import Scenes
 from recoseg.errors import UserError
 from recoseg.runs.query_map import query_map
 from recoseg.runs.run import Run
-from recoseg.runs.run_folder import RunFolder
+from recoseg.training.run_folder import RunFolder
 from recoseg.types import IGNORE, ModelOutput
 
 SURE = 6.0

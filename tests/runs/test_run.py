@@ -12,10 +12,10 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 
 import recoseg
-from recoseg.builders.models import build_model
 from recoseg.cli.main import main
 from recoseg.config import load as load_config
 from recoseg.errors import UserError
+from recoseg.models.build import build_model
 from recoseg.models.weights import save_weights
 
 SETTINGS = [

@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from recoseg.builders.data import class_counter
 from recoseg.cli.main import main
 from recoseg.data.folder import Folder
+from recoseg.splits.class_index import class_counter
 from recoseg.splits.label_split import LabelSplit, VisibleLabels
 from recoseg.splits.labelled_images import few_images
 from recoseg.types import IGNORE

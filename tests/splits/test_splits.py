@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import pytest
 
-from recoseg.builders.splits import build_split
 from recoseg.config.split_settings import SplitSettings
 from recoseg.data.scenes import Scenes
 from recoseg.errors import UserError
+from recoseg.splits.draw import build_split
 from recoseg.splits.label_split import LabelSplit
 from recoseg.splits.labelled_images import all_labels, few_images, random_images
 

@@ -15,14 +15,14 @@ from PIL import Image
 from rich.console import Console
 from torch import Tensor
 
-from recoseg.builders.data import build_dataset
-from recoseg.builders.splits import build_split
 from recoseg.config import load
-from recoseg.runs.run_folder import RunFolder
+from recoseg.data.build import build_dataset
 from recoseg.runs.start import build_trainer
+from recoseg.splits.draw import build_split
 from recoseg.training import processes
 from recoseg.training.log import PartMeans
 from recoseg.training.processes import agree, by_first, from_first, in_parallel, is_first, share_buffers
+from recoseg.training.run_folder import RunFolder
 from recoseg.training.trainer import Trainer
 
 PLAIN = [

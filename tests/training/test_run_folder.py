@@ -12,8 +12,8 @@ from safetensors import safe_open
 
 from recoseg.errors import UserError
 from recoseg.models.weights import save_weights
-from recoseg.runs.run_folder import RunFolder, append_line
 from recoseg.splits.label_split import LabelSplit
+from recoseg.training.run_folder import RunFolder, append_line
 
 SPLIT = LabelSplit(("a",), ("b",), "scenes", "0123", "all_labels")
 METRICS = {

@@ -7,7 +7,7 @@ import pytest
 from recoseg.config import RunConfig
 from recoseg.config.load import flat
 from recoseg.errors import UserError
-from recoseg.runs.run_folder import HARMLESS, require_same
+from recoseg.training.run_folder import HARMLESS, require_same
 
 BEGUN = {"train.seed": 0, "train.workers": None, "contrast": None, "augment.crop": [32, 32]}
 

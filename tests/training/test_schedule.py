@@ -7,10 +7,9 @@ from itertools import pairwise
 import pytest
 import torch
 
-from recoseg.builders.training import build_schedule
 from recoseg.config.train_settings import AdamWOptimiser
 from recoseg.errors import UserError
-from recoseg.training.optimisers import cosine, poly, set_learning_rate, warmed_up
+from recoseg.training.optimisers import build_schedule, cosine, poly, set_learning_rate, warmed_up
 
 
 def test_poly_follows_the_papers_formula() -> None:

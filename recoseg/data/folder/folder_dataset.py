@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from recoseg.config.data_settings import FolderData
 from recoseg.data.file_dataset import FileDataset
 from recoseg.data.folder.class_list import LabelScheme, label_scheme
 from recoseg.data.folder.listing import FolderListing, scan_folder
@@ -19,8 +20,8 @@ from recoseg.errors import UserError
 from recoseg.files import write_whole
 from recoseg.text import how_many
 
-_VAL_SHARE = 0.2
-_SEED = 0
+_USUAL = FolderData(root="")
+_VAL_SHARE, _SEED = _USUAL.val_share, _USUAL.seed
 _DRAWN = re.compile(r"# validation images drawn by recoseg: val_share (\S+), seed (-?\d+);")
 _HEADER = "# validation images drawn by recoseg: val_share {val_share!r}, seed {seed}; remove to draw again"
 
@@ -41,9 +42,9 @@ class Folder(FileDataset):
         root: str | Path,
         val_share: float = _VAL_SHARE,
         seed: int = _SEED,
-        folds: int | None = None,
-        fold: int = 1,
-        bit_depth: int | None = None,
+        folds: int | None = _USUAL.folds,
+        fold: int = _USUAL.fold,
+        bit_depth: int | None = _USUAL.bit_depth,
     ) -> None:
         self.root = Path(root)
         plan = plan_folder(self.root, val_share=val_share, seed=seed, folds=folds, fold=fold)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path, PurePath
 
-from recoseg.config.load import flat, from_plain, load, merge, nested, read_yaml
+from recoseg.config.load import flat, from_plain, load, merge, nested
 from recoseg.config.model_settings import DeepLabModel
+from recoseg.config.setting import fields
 from recoseg.config.settings import RunConfig
 from recoseg.config.split_settings import SplitSettings
+from recoseg.config.yaml_file import read_yaml
 from recoseg.errors import UserError
 from recoseg.experiments.plan.grids import COLUMNS, DRAWN, METHODS, ROWS, Grid, Row, Settings
 from recoseg.experiments.plan.profiles import Profile
-from recoseg.runs.run_folder import HARMLESS
+from recoseg.training.run_folder import HARMLESS
 
 FILES = {
     "model.pretrained", "model.weights", "model.checkpoint",
@@ -200,7 +202,7 @@ def _no_split(section: SplitSettings) -> Settings:
     usual = SplitSettings()
     return {
         f"split.{field.name}": getattr(usual, field.name)
-        for field in fields(section)
+        for field in fields(SplitSettings)
         if getattr(section, field.name) != getattr(usual, field.name)
     }
 
@@ -216,7 +218,7 @@ def _config_with(path: Path, settings: Settings) -> RunConfig:
 @cache
 def _values_in(path: Path) -> dict[str, object]:
     """Kept: all cells of a dataset begin with them."""
-    return read_yaml(path)
+    return read_yaml(path)[0]
 
 
 @cache

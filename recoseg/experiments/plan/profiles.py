@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Annotated, Any
 
-from recoseg.config.load import SHIPPED, find_config, read_yaml
-from recoseg.config.parse import members
-from recoseg.config.settings import RunConfig
+from msgspec import Meta, Struct
+
+from recoseg.config.load import SHIPPED, find_config
+from recoseg.config.settings import KINDS
+from recoseg.config.yaml_file import read_yaml
 from recoseg.errors import UserError
 from recoseg.experiments.plan.grids import DATASETS
 from recoseg.files import real
+from recoseg.records import checked
 from recoseg.text import did_you_mean, lookup
 
 _FOLDER = "profiles"
+_REMEDY = "see the shipped profiles for what may stand there"
 
 
 @dataclass(frozen=True)
@@ -58,30 +62,28 @@ def load_profile(name: str) -> Profile:
     return _read_profile(path)
 
 
+class _Content(Struct, forbid_unknown_fields=True):
+    """What is in a file; other keys are methods."""
+
+    configs: Annotated[dict[str, str], Meta(min_length=1)]
+    supervised_crops: Annotated[int, Meta(ge=1)] = 1
+    contrast: dict[str, Any] = {}
+    methods: dict[str, dict[str, Any]] = {}
+
+
 def _read_profile(path: Path) -> Profile:
-    values = read_yaml(path)
-    methods = members(get_type_hints(RunConfig)["method"])
-    known = {"configs", "supervised_crops", "contrast", *methods}
-    for key, value in values.items():
-        if key not in known:
-            raise UserError(f"{path}: unknown setting {key!r}{did_you_mean(str(key), known)}")
-        if key == "supervised_crops":
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise UserError(f"{path}: {key}: expected a whole number of at least 1, got {value!r}")
-        elif not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
-            raise UserError(f"{path}: {key}: expected 'name: value', got {value!r}")
-    configs: Any = values.pop("configs", None)
-    if not configs:
-        raise UserError(f"{path}: configs: expected a config for each dataset, such as 'voc: pascal_voc'")
-    for dataset in configs:
+    values, origins = read_yaml(path)
+    own = {name: value for name, value in values.items() if name not in KINDS["method"]}
+    methods = {name: value for name, value in values.items() if name in KINDS["method"]}
+    for name in own:
+        if name not in ("configs", "supervised_crops", "contrast"):
+            known = did_you_mean(name, [*_Content.__struct_fields__[:3], *KINDS["method"]])
+            raise UserError(f"{origins[name]}: unknown setting {name!r}{known}")
+    content: _Content = checked({**own, "methods": methods}, _Content, where=str(path), remedy=_REMEDY)
+    for dataset in content.configs:
         lookup(DATASETS, dataset, what=f"dataset in {path}:")
-    settings: Any = values
-    return Profile(
-        path.stem,
-        {name: _beside(path, str(config)) for name, config in configs.items()},
-        methods={name: settings.pop(name) for name in methods if name in settings},
-        **settings,
-    )
+    configs = {name: _beside(path, config) for name, config in content.configs.items()}
+    return Profile(path.stem, configs, content.supervised_crops, content.methods, content.contrast)
 
 
 def _beside(profile: Path, config: str) -> str:

@@ -17,14 +17,14 @@ from typing import Any
 
 import torch
 
-from recoseg.builders.training import choose_device
 from recoseg.config.load import load, to_yaml
 from recoseg.errors import UserError
 from recoseg.evaluate.scores_file import Evaluation
 from recoseg.experiments.plan.cells import Cell, comparable, differing, portable
 from recoseg.experiments.tables.results import RESULT_FILE, Result, load_result
 from recoseg.files import write_whole
-from recoseg.runs.run_folder import RunFolder
+from recoseg.training.precision import choose_device
+from recoseg.training.run_folder import RunFolder
 
 
 @dataclass(frozen=True)

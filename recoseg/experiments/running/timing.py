@@ -46,14 +46,14 @@ def probe(cell: Cell, *, threads: int) -> Pace:
     finally:
         torch.set_num_threads(before)
     scored = len(trainer.validation.dataset.keys(COLUMNS[cell.column].subset))  # once more, when all is done
-    evaluations = -(-trainer.pace.iterations // trainer.pace.evaluate_every)
+    evaluations = -(-trainer.train.iterations // trainer.train.evaluate_every)
     images = evaluations * len(trainer.validation.keys) + scored
-    return Pace(step, image, trainer.pace.iterations, images)
+    return Pace(step, image, trainer.train.iterations, images)
 
 
 def seconds_of_step(trainer: Trainer) -> float:
     """The mean of some steps, after others that make everything ready."""
-    last = trainer.pace.iterations
+    last = trainer.train.iterations
     first = max(0, last - WARM_UP - STEPS)
     trainer.place()
     pairs = trainer.batches.from_iteration(first, last, workers=trainer.num_loaders)

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import yaml
 
 from recoseg.files import write_whole
-from recoseg.records import Count, Limits, Share, read_record, read_records
+from recoseg.records import Count, NonNegative, Share, read_record, read_records
 
 RESULT_FILE = "result.json"
 """In the run folder of a cell that is done."""
@@ -35,7 +35,7 @@ class Result:
     iou: dict[str, Share | None]  # class -> IoU
     curve: tuple[tuple[Count, Share], ...]  # (iteration, mean IoU on validation images) while it was trained
     iterations: Count
-    seconds: Annotated[float, Limits(0)]  # of training, with the evaluations on the way
+    seconds: NonNegative  # of training, with the evaluations on the way
     machine: str
     versions: str
     calibration_error: Share | None = None  # ECE
@@ -107,8 +107,8 @@ COSTS_FILE = Path(__file__).with_name("costs.json")
 class Cost:
     """Of a run on one thread; memory is the peak of its process, with Python, torch and the images."""
 
-    minutes: Annotated[float, Limits(0)]
-    gigabytes: Annotated[float, Limits(0)]
+    minutes: NonNegative
+    gigabytes: NonNegative
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from recoseg.config.contrast_settings import LabelledBank
 from recoseg.distributed import gather_over_processes, world_size
 from recoseg.errors import UserError, require_whole
 from recoseg.losses.regional_contrast.choosing import Regions, group_by_class
@@ -16,6 +17,10 @@ from recoseg.text import lookup
 
 _PROTOTYPES = {"batch": False, "bank": True}
 """Where class means come from -> whether the bank's go first."""
+
+
+#: The only declaration of its defaults.
+USUAL = LabelledBank()
 
 
 class FeatureBank(nn.Module):
@@ -39,10 +44,10 @@ class FeatureBank(nn.Module):
         num_classes: int,
         channels: int,
         *,
-        size: int = 256,
-        per_step: int = 16,
+        size: int = USUAL.size,
+        per_step: int = USUAL.per_step,
         warm_up: int = 0,
-        prototypes: Literal["batch", "bank"] = "batch",
+        prototypes: Literal["batch", "bank"] = USUAL.prototypes,
     ) -> None:
         """`per_step` of a class are stored at once, at the most."""
         super().__init__()

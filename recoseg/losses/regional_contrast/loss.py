@@ -10,6 +10,7 @@ from typing import Literal, overload
 import torch
 from torch import Tensor, nn
 
+from recoseg.config.contrast_settings import ContrastSettings
 from recoseg.errors import UserError, require_whole
 from recoseg.losses.regional_contrast.bank import FeatureBank
 from recoseg.losses.regional_contrast.checks import (
@@ -39,6 +40,9 @@ from recoseg.losses.regional_contrast.stats import ContrastStats, contrast_stats
 from recoseg.text import lookup
 from recoseg.types import IGNORE
 
+#: The only declaration of its defaults.
+PAPER = ContrastSettings()
+
 
 class RegionalContrast(nn.Module):
     """The ReCo loss (Eq. 1 to 4), averaged over queries and over the classes that have any.
@@ -59,15 +63,15 @@ class RegionalContrast(nn.Module):
     def __init__(
         self,
         *,
-        num_queries: int = 256,
-        num_keys: int = 512,
-        temperature: float = 0.5,
-        hard_below: float = 0.97,
-        hard_share: float | None = None,
-        queries: Literal["hard", "random", "easy", "pixels"] = "hard",
-        negatives: Literal["active", "uniform", "pixels"] = "active",
-        keys: Literal["shared", "per_query"] = "shared",
-        graph_temperature: float = 1.0,
+        num_queries: int = PAPER.num_queries,
+        num_keys: int = PAPER.num_keys,
+        temperature: float = PAPER.temperature,
+        hard_below: float = PAPER.hard_below,
+        hard_share: float | None = PAPER.hard_share,
+        queries: Literal["hard", "random", "easy", "pixels"] = PAPER.queries,
+        negatives: Literal["active", "uniform", "pixels"] = PAPER.negatives,
+        keys: Literal["shared", "per_query"] = PAPER.keys,
+        graph_temperature: float = PAPER.graph_temperature,
         bank: FeatureBank | None = None,
         ignore_index: int = IGNORE,
     ) -> None:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from recoseg.errors import UserError
 from recoseg.losses.regional_contrast import RegionalContrast
 from recoseg.losses.regional_contrast.checks import check_probability
+from recoseg.losses.regional_contrast.loss import PAPER
 from recoseg.losses.regional_contrast.stats import ContrastStats
 from recoseg.losses.shrink_labels import shrink_labels
 from recoseg.methods.parts.ramp import Ramp
@@ -42,9 +43,9 @@ class ContrastTerm(nn.Module):
         self,
         *,
         contrast: RegionalContrast,
-        weight: float = 1.0,
-        trust_above: float = 0.7,
-        own_label_above: float = 0.97,
+        weight: float = PAPER.weight,
+        trust_above: float = PAPER.trust_above,
+        own_label_above: float = PAPER.own_label_above,
         ramp: int = 0,
         bank_fill: Literal["labelled", "confident", "teacher"] = "labelled",
         bank_above: float = 0.0,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from torch import Tensor, nn
 
 from recoseg.augment.colour import as_often
 from recoseg.augment.weak_to_strong import STRONG_COLOURS, StrongImages, WeakToStrong
+from recoseg.config.method_settings import MatchingSettings
 from recoseg.errors import UserError
 from recoseg.losses.cross_entropy import confident_cross_entropy
 from recoseg.methods.method import Method, MethodParts
@@ -15,7 +16,6 @@ from recoseg.methods.parts.ema_teacher import labels_of
 from recoseg.methods.parts.threshold import THRESHOLDS
 from recoseg.models.layer_taps import undisturbed
 from recoseg.models.network import SegmentationNetwork, without_features
-from recoseg.text import lookup
 from recoseg.types import Batch, ModelOutput, PseudoLabels, StepOutput
 
 
@@ -32,13 +32,11 @@ class Matching(Method):
         student: nn.Module,
         views: WeakToStrong,
         num_classes: int,
-        *,
-        pixel_above: float = 0.95,
-        threshold: Literal["fixed", "daw"] = "fixed",
+        settings: MatchingSettings,
     ) -> None:
-        super().__init__(student)
+        super().__init__(student, settings)
         self.views = views
-        self.threshold = lookup(THRESHOLDS, threshold, what="threshold")(pixel_above, num_classes)
+        self.threshold = THRESHOLDS[settings.threshold](settings.pixel_above, num_classes)
 
     @classmethod
     def build(
@@ -51,7 +49,9 @@ class Matching(Method):
         **settings: Any,
     ) -> Self:
         views = parts.weak_to_strong(cutmix, colours=as_often(STRONG_COLOURS, colours))
-        return cls(student, views, *cls._of_run(parts), **settings)
+        make: Any = cls  # each takes the keywords of its own settings
+        method: Self = make(student, views, *cls._of_run(parts), **settings)
+        return method
 
     @classmethod
     def _of_run(cls, parts: MethodParts) -> tuple[int, ...]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
-from typing import get_type_hints
 
 import pytest
 import yaml
 
 from recoseg.config.load import flat, from_plain, load, to_yaml
-from recoseg.config.parse import members
+from recoseg.config.setting import fields, parts
 from recoseg.config.settings import RunConfig
 from recoseg.config.split_settings import SplitSettings
 from recoseg.errors import UserError
@@ -245,9 +243,10 @@ def test_files_are_compared_by_name_and_all_settings_of_files_are_known(tmp_path
     assert portable(config)["model.pretrained"] == "net.pth"
     assert "data.root" not in portable(load(None, ["--data", str(tmp_path)]))
     found = set()
-    for section, kind in get_type_hints(RunConfig).items():
-        for option in members(kind).values() or [kind]:
-            found |= {f"{section}.{f.name}" for f in fields(option) if f.metadata.get("is_path")}
+    for section in fields(RunConfig):
+        for kind in parts(section.type).sections.values():
+            paths = [field for field in fields(kind) if parts(field.type).extra.get("is_path")]
+            found |= {f"{section.name}.{field.name}" for field in paths}
     assert found == FILES | {"data.root"}
 
 

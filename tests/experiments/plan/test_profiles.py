@@ -90,16 +90,16 @@ def test_a_profile_of_ones_own_names_shipped_configs_or_files_beside_it(own, tmp
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "configs: expected a config for each dataset"),
+        ("", "configs is missing"),
         ("just words", "expected settings as 'key: value'"),
         ("configs: {voc: [", "not valid YAML"),
-        ("configs: voc", "configs: expected 'name: value', got 'voc'"),
+        ("configs: voc", 'configs must be an object, not "voc"'),
         ("configs: {vok: pascal_voc}", r"unknown dataset in .*mine.yaml: 'vok'; did you mean 'voc'\?"),
-        ("configs: {1: pascal_voc}", "configs: expected 'name: value'"),
+        ("configs: {1: pascal_voc}", "configs has a key that must be text, not a whole number"),
         ("config: {voc: pascal_voc}", r"unknown setting 'config'; did you mean 'configs'\?"),
-        ("configs: {voc: pascal_voc}\nsupervised_crops: 0", "supervised_crops: expected a whole number"),
-        ("configs: {voc: pascal_voc}\nsupervised_crops: true", "supervised_crops: expected a whole number"),
-        ("configs: {voc: pascal_voc}\nmean_teacher: 3", "mean_teacher: expected 'name: value', got 3"),
+        ("configs: {voc: pascal_voc}\nsupervised_crops: 0", "supervised_crops must be"),
+        ("configs: {voc: pascal_voc}\nsupervised_crops: true", "supervised_crops must be"),
+        ("configs: {voc: pascal_voc}\nmean_teacher: 3", "methods.mean_teacher must be an object, not 3"),
     ],
 )
 def test_a_mistake_in_a_profile_names_the_file_and_what_is_expected(own, text, message) -> None:

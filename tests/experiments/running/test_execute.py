@@ -25,7 +25,7 @@ from recoseg.experiments.running.execute import (
     training_seconds,
     trouble,
 )
-from recoseg.runs.run_folder import RunFolder
+from recoseg.training.run_folder import RunFolder
 
 
 @pytest.fixture

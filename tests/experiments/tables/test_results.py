@@ -47,7 +47,7 @@ def test_a_file_of_results_keeps_others_and_replaces_the_same_cell(tmp_path, res
         ("[]", "must be an object, not a list"),
         ("{}", "profile is missing"),
         ('"words"', 'must be an object, not "words"'),
-        ("\xff", "not UTF-8 text"),
+        ('"\xff"', "not UTF-8 text"),
     ],
 )
 def test_what_is_no_result_is_one_clear_line(tmp_path, text, says) -> None:

@@ -1,11 +1,9 @@
-"""Config -> the split of a run: that of a file, or a new one by the rule that the settings ask for."""
+"""Settings -> the split of a run: that of a file, or a new one by the rule that they choose."""
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 
-from recoseg.builders.data import class_counter
 from recoseg.config.split_settings import SplitSettings
 from recoseg.data.dataset import Dataset
 from recoseg.data.worker_processes import Progress
@@ -22,6 +20,7 @@ from recoseg.splits import (
     random_images,
     some_unlabelled,
 )
+from recoseg.splits.class_index import class_counter
 from recoseg.splits.labelled_images import num_of_share
 
 _ALONE = {
@@ -60,7 +59,8 @@ def build_split(
 
 def _given(section: SplitSettings) -> list[str]:
     """The settings, beside a file, that are not at their defaults."""
-    return [f.name for f in fields(section) if f.name != "file" and getattr(section, f.name) != f.default]
+    usual = SplitSettings(file=section.file)
+    return [name for name in section.__struct_fields__ if getattr(section, name) != getattr(usual, name)]
 
 
 def _require_sense(section: SplitSettings) -> None:

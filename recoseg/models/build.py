@@ -1,4 +1,4 @@
-"""Config -> network."""
+"""Settings -> network."""
 
 from __future__ import annotations
 

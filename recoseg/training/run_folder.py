@@ -7,16 +7,16 @@ import io
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from recoseg.errors import UserError
 from recoseg.files import UNFINISHED, naming, real, write_whole
 from recoseg.plain_scores import PlainScores, require_classes
-from recoseg.records import Count, Limits, Others, Share, read_records
+from recoseg.records import Count, NonNegative, Share, convert, read_records
 
 if TYPE_CHECKING:
     from recoseg.splits.label_split import LabelSplit
@@ -43,8 +43,8 @@ class _LossesLine(TypedDict):
     lr: float
     loss: float | None
     stats: NotRequired[dict[str, float | None]]
-    seconds: Annotated[float, Limits(0)]
-    waited: NotRequired[Annotated[float, Limits(0)]]
+    seconds: NonNegative
+    waited: NotRequired[NonNegative]
 
 
 @dataclass(frozen=True)
@@ -185,18 +185,24 @@ class RunFolder:
 
     def read_metrics(self) -> list[dict[str, Any]]:
         """The lines of `metrics`, each a `_MetricsLine`; one that a crash cut short is passed over."""
-        return _read_log(self.metrics, Annotated[_MetricsLine, require_classes])
+        return _read_log(self.metrics, _MetricsLine, require_classes)
 
     def read_losses(self) -> list[dict[str, Any]]:
         """The lines of `losses`, each a `_LossesLine`; one that a crash cut short is passed over."""
-        return _read_log(self.losses, Annotated[_LossesLine, Others(float | None)])
+        return _read_log(self.losses, dict[str, Any], _require_losses)
 
 
-def _read_log(path: Path, kind: Any) -> list[dict[str, Any]]:
+def _require_losses(line: Mapping[str, Any]) -> None:
+    convert(line, _LossesLine)
+    parts = {name: value for name, value in line.items() if name not in _LossesLine.__annotations__}
+    convert(parts, dict[str, float | None])
+
+
+def _read_log(path: Path, kind: Any, rule: Callable[[Any], object]) -> list[dict[str, Any]]:
     if not os.path.lexists(path):  # nothing is logged yet
         return []
     return read_records(
-        path, kind, what="log", remedy="delete that line, or bring the file back", is_log=True
+        path, kind, rule=rule, what="log", remedy="delete that line, or bring it back", is_log=True
     )
 
 

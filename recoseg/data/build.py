@@ -1,28 +1,26 @@
-"""Config -> dataset."""
+"""Settings -> dataset, and what a run needs to find in it."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from recoseg.builders import keywords
+from msgspec import structs
+
 from recoseg.config.data_settings import FolderData
 from recoseg.data import DATASETS
 from recoseg.data.bit_depth import measure_bit_depth
 from recoseg.data.dataset import Dataset
 from recoseg.data.file_dataset import FileDataset
-from recoseg.data.worker_processes import Progress, in_processes_if_slow
+from recoseg.data.worker_processes import Progress, in_processes_if_slow, num_readers
 from recoseg.errors import UserError
-from recoseg.splits.class_index import ClassCounter
 from recoseg.text import lookup
 
 
 def build_dataset(section: Any) -> Dataset:
-    return lookup(DATASETS, section.name, what="dataset")(**keywords(section))
+    return lookup(DATASETS, section.name, what="dataset")(**structs.asdict(section))
 
 
 def build_data_of_run(section: Any, run: Path) -> Dataset:
@@ -37,30 +35,14 @@ def build_data_of_run(section: Any, run: Path) -> Dataset:
     return build_dataset(section)
 
 
-def class_counter(*, num_workers: int | None = None, progress: Progress | None = None) -> ClassCounter:
-    """Counts classes in several processes, and remembers them in the user's cache folder."""
-    num_workers = num_workers or _readers()
-    return ClassCounter(num_workers=num_workers, progress=progress, cache=cache_folder())
-
-
-def _readers() -> int:
-    """Processes that read files side by side."""
-    return min(os.cpu_count() or 1, 8)
-
-
-def cache_folder() -> Path:
-    """Where we remember what can be found out again, for this user; it need not exist."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "recoseg"
-
-
 def with_bit_depth(section: Any, dataset: Dataset, *, progress: Progress | None = None) -> Any:
     """The settings of a folder with the bit depth of its images, measured unless they give it."""
     if not isinstance(section, FolderData) or section.bit_depth is not None:
         return section
     assert isinstance(dataset, FileDataset)
     images = [entry.image for entry in dataset.entries.values()]
-    measured = measure_bit_depth(images, num_workers=_readers(), progress=progress)
-    return replace(section, bit_depth=measured)
+    measured = measure_bit_depth(images, num_workers=num_readers(), progress=progress)
+    return structs.replace(section, bit_depth=measured)
 
 
 def val_keys(dataset: Dataset) -> list[str]:
@@ -81,7 +63,7 @@ def require_readable(dataset: Dataset, keys: Sequence[str], *, progress: Progres
     """
     if isinstance(dataset, FileDataset):
         read = partial(_read, dataset)
-        for _ in in_processes_if_slow(read, keys, num_workers=_readers(), progress=progress):
+        for _ in in_processes_if_slow(read, keys, num_workers=num_readers(), progress=progress):
             pass
 
 

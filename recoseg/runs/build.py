@@ -1,13 +1,16 @@
-"""Config -> views, method, and the contrast on top of it."""
+"""Config -> what a run trains: views, method with the contrast on top of it, and the images of every step."""
 
 from __future__ import annotations
 
+import os
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import torch
+from msgspec import structs
 from torch import Tensor, nn
 
 from recoseg.augment.colour import ColourChange, ColourJitter, GaussianBlur
@@ -16,20 +19,27 @@ from recoseg.augment.mix import MIXES
 from recoseg.augment.strong import StrongView
 from recoseg.augment.weak import WeakView
 from recoseg.augment.weak_to_strong import STRONG_COLOURS, WeakToStrong
-from recoseg.builders import keywords
-from recoseg.builders.models import build_starting_model
-from recoseg.builders.training import build_optimiser
+from recoseg.batches import Crops, StepBatches
 from recoseg.config.contrast_settings import ContrastSettings
 from recoseg.config.method_settings import FactoryMethod
 from recoseg.config.settings import RunConfig
-from recoseg.config.train_settings import AugmentSettings
+from recoseg.config.train_settings import AugmentSettings, TrainSettings
+from recoseg.data.dataset import Dataset
+from recoseg.distributed import rank, world_size
 from recoseg.errors import UserError
+from recoseg.losses.cross_entropy import root_inverse_frequency
 from recoseg.losses.regional_contrast import FeatureBank, RegionalContrast
 from recoseg.methods import METHODS, ContrastTerm, Method, MethodParts
+from recoseg.models.build import build_starting_model
 from recoseg.own_code import answer_of
 from recoseg.seeds import seed_for
+from recoseg.splits.class_index import class_counter
+from recoseg.splits.label_split import LabelSplit, VisibleLabels
 from recoseg.training.early_end import device_bytes, machine_bytes
+from recoseg.training.optimisers import build_optimiser
 
+_PIXEL_BYTES = 3 * 4 + 8  # of an image in float, and of its label
+MOST_WORKERS = 8
 _CPU = torch.device("cpu")
 _OWN_OF_TERM = ("weight", "trust_above", "own_label_above", "ramp")
 
@@ -91,7 +101,7 @@ def build_method(
     def another_network(num_outputs: int = num_classes) -> nn.Module:
         section, seed = config.model, seed_for(config.train.seed, "second network")
         if num_outputs != num_classes and section.weights is not None:
-            section = replace(section, reinitialise=True)  # its classifier fits no weights file
+            section = structs.replace(section, reinitialise=True)  # its classifier fits no weights file
         return build_starting_model(section, num_outputs, seed=seed, resumed=resumed)[0]
 
     parts = MethodParts(
@@ -108,7 +118,7 @@ def build_method(
         if isinstance(config.method, FactoryMethod):
             method = _method_from_factory(config.method.factory, student, parts)
         else:
-            method = _method_by_name(config.method.name, keywords(config.method), student, parts)
+            method = METHODS[config.method.name].build(student, parts, **structs.asdict(config.method))
     method.class_weights, method.ohem_below = class_weights, config.train.ohem_below
     parts_per_step = config.train.accumulate
     method.contrast = build_contrast(
@@ -131,19 +141,6 @@ def build_method(
 def uses_unlabelled(config: RunConfig) -> bool:
     """Whether its method trains on unlabelled images; a method of a user's own may."""
     return config.method.name not in METHODS or METHODS[config.method.name].needs_unlabelled
-
-
-def _method_by_name(name: str, settings: dict[str, Any], student: nn.Module, parts: MethodParts) -> Method:
-    """A method that has no average of its own may have one that is evaluated, whatever else it does."""
-    average = None
-    if "average" in settings:
-        average, warm_up = settings.pop("average"), settings.pop("warm_up", "mean")
-        if average is None and warm_up != "mean":
-            raise UserError("method.warm_up has no effect without method.average: leave it out, or give both")
-    method = METHODS[name].build(student, parts, **settings)
-    if average is not None:
-        method.evaluate_average(average, warm_up)
-    return method
 
 
 def _method_from_factory(factory: str, student: nn.Module, parts: MethodParts) -> Method:
@@ -171,12 +168,12 @@ def build_contrast(
     """`device`: where it will be; `parts_per_step`: how often a feature bank is filled in a step."""
     if section is None:
         return None
-    settings = keywords(section)
+    settings = structs.asdict(section)
     channels, bank = settings.pop("feature_channels"), settings.pop("bank")
     own: dict[str, Any] = {name: settings.pop(name) for name in _OWN_OF_TERM}
     if bank is None:
         return ContrastTerm(contrast=RegionalContrast(**settings), **own)
-    of_bank = {**keywords(bank), "warm_up": (bank.warm_up or 0) * parts_per_step}
+    of_bank = {**structs.asdict(bank), "warm_up": (bank.warm_up or 0) * parts_per_step}
     above = of_bank.pop("above", 0.0)
     needed = 4 * num_classes * bank.size * channels
     copies = f", {_COPIES_OF_BANK} times that while a state is saved, and this machine has"
@@ -196,3 +193,118 @@ def build_contrast(
         raise UserError(f"contrast.bank.{error}") from None
     contrast = RegionalContrast(**settings, bank=stored)
     return ContrastTerm(contrast=contrast, bank_fill=bank.name, bank_above=above, **own)
+
+
+def class_weights(
+    config: RunConfig, dataset: Dataset, visible: VisibleLabels, split: LabelSplit
+) -> Tensor | None:
+    """(K,): by the labelled pixels that training may see; None where nothing asks for them."""
+    if config.train.class_weights == "none" and not config.augment.rare:
+        return None
+    source = dataset if split.pixels is None else visible  # whole labels are counted once and remembered
+    index = class_counter()(source, split.labelled)
+    return root_inverse_frequency(torch.from_numpy(index.counts.sum(0)))
+
+
+def build_batches(
+    config: RunConfig,
+    visible: VisibleLabels,
+    split: LabelSplit,
+    method: Method,
+    crop: RandomCrop,
+    held_back: list[str],
+) -> StepBatches:
+    """The images of every step. Training has no way to labels but `visible`."""
+    train = config.train
+    require_room(config, needs_unlabelled=method.needs_unlabelled)
+    method.require_fitting(sparse=crop.sparse, crop=crop.size)
+    keys = [key for key in split.labelled if key not in set(held_back)]
+    labelled = Crops(visible, keys, crop=crop, seed=train.seed, labelled=True)
+    shared: dict[str, Any] = {
+        "labelled": labelled,
+        "labelled_per_step": train.labelled_per_step,
+        "parts": train.accumulate,
+        "rank": rank(),
+        "world": world_size(),
+    }
+    if not method.needs_unlabelled:
+        if train.unlabelled_per_step is not None:
+            raise UserError(f"train.unlabelled_per_step has no effect with method {config.method.name}")
+        return StepBatches(**shared)
+    scale = crop.scale if config.augment.same_scale else (1.0, 1.0)
+    plain = replace(crop, scale=scale, flip=0.0, rare=0.0)
+    others = _unlabelled_keys(split, keys, config.method.name, partial=crop.sparse)
+    batches = StepBatches(
+        **shared,
+        unlabelled=Crops(
+            visible, others, crop=plain, seed=train.seed, labelled=False, partly_known=crop.sparse
+        ),
+        unlabelled_per_step=train.unlabelled_per_step or train.labelled_per_step,
+        unlabelled_from=first_unlabelled(method, train.iterations),
+    )
+    _refuse_another_method(config, batches, method)
+    return batches
+
+
+def require_room(config: RunConfig, *, needs_unlabelled: bool) -> None:
+    """Said at once, where loading the images of a step would take hours until it fails."""
+    train, (height, width) = config.train, config.augment.crop
+    count = train.labelled_per_step
+    count += (train.unlabelled_per_step or count) if needs_unlabelled else 0
+    crops = count // (train.accumulate * world_size())  # at a time
+    there, needed = machine_bytes(), crops * height * width * _PIXEL_BYTES
+    if needed > there:
+        raise UserError(
+            f"{crops} crops of {height}x{width} at a time take {needed / 1e9:.3g} GB, and this machine has "
+            f"{there / 1e9:.3g}: lower train.labelled_per_step or augment.crop, or raise "
+            "train.accumulate"
+        )
+
+
+def _unlabelled_keys(split: LabelSplit, labelled: list[str], method: str, *, partial: bool) -> list[str]:
+    """Images without labels; with partial labels also those that have some: most of their pixels do not."""
+    keys = [*split.unlabelled, *(labelled if partial else ())]
+    if not keys:
+        raise UserError(
+            f"method {method} learns from unlabelled images too, and this split has none: all "
+            f"{len(labelled)} training images are labelled. Add images without masks to images/, leave "
+            f"some labels unseen (--split.labels {max(1, len(labelled) // 2)}), or take method supervised"
+        )
+    return keys
+
+
+def first_unlabelled(method: Method, iterations: int) -> int:
+    """The first iteration that looks at unlabelled images."""
+    return bisect_left(range(iterations), True, key=method.uses_unlabelled)  # from then on all of them do
+
+
+def _refuse_another_method(config: RunConfig, batches: StepBatches, built: Method) -> None:
+    """Raises where the method would, under its own name, do the same as a simpler one."""
+    method, train = config.method, config.train
+    if batches.unlabelled_from == train.iterations:
+        raise UserError(
+            f"method {method.name} would look at no unlabelled image in {train.iterations} iterations: lower "
+            "method.supervised_start, raise train.iterations, or take method supervised"
+        )
+    shares = batches.parts * batches.world
+    if built.least_unlabelled > 1 and batches.unlabelled_per_step == shares:
+        mix = getattr(method, "mix", None)
+        joins, or_else = (
+            (f"method.mix {mix}", "take another mix")
+            if mix
+            else (f"method {method.name}", "set method.cutmix to 0")
+        )
+        raise UserError(
+            f"{joins} joins two unlabelled images, and every process and part of a step has one alone: raise "
+            f"train.unlabelled_per_step from {shares} to {2 * shares}, or {or_else}"
+        )
+
+
+def choose_workers(train: TrainSettings, dataset: Dataset) -> int:
+    """Loading processes: none where the training images fit into the cache, judged by the first of them."""
+    if train.workers is not None:
+        return train.workers
+    keys = dataset.keys("train")
+    if not keys or dataset.image(keys[0]).nbytes * 4 / 3 * len(keys) <= train.cache_gb * 1e9:  # with labels
+        return 0
+    return min(os.cpu_count() or 1, MOST_WORKERS)

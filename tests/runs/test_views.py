@@ -7,9 +7,9 @@ import torch
 
 from recoseg.augment.colour import as_often
 from recoseg.augment.weak_to_strong import STRONG_COLOURS
-from recoseg.builders.methods import build_strong_view, build_weak_to_strong
 from recoseg.config.train_settings import AugmentSettings
 from recoseg.errors import UserError
+from recoseg.runs.build import build_strong_view, build_weak_to_strong
 from recoseg.types import PseudoLabels
 
 PLAIN = AugmentSettings(jitter=0, blur=0, scale=(1, 1))

@@ -8,13 +8,13 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from recoseg.builders.models import BUILDERS, build_model, build_starting_model
-from recoseg.builders.training import build_optimiser
 from recoseg.config import from_plain
 from recoseg.errors import UserError
 from recoseg.models import pretrained
+from recoseg.models.build import BUILDERS, build_model, build_starting_model
 from recoseg.models.deeplab_v2 import DeepLabV2
 from recoseg.models.freezing import FrozenBatchNorm
+from recoseg.training.optimisers import build_optimiser
 
 SMALL = {"name": "deeplab_v3_plus", "decoder_width": 8}
 
@@ -145,7 +145,7 @@ def test_mistakes_are_named(settings, message) -> None:
 
 
 def test_an_unknown_network_is_answered_with_the_nearest() -> None:
-    with pytest.raises(UserError, match=r"unknown name 'deeplabv3plus'; did you mean 'deeplab_v3_plus'\?"):
+    with pytest.raises(UserError, match=r"'deeplabv3plus'; did you mean --model deeplab_v3_plus\?"):
         from_plain({"model": "deeplabv3plus"})
 
 
@@ -159,7 +159,7 @@ def test_the_strides_of_the_two_networks_are_the_papers_and_can_be_set() -> None
 
 
 def test_a_setting_of_the_other_network_is_refused() -> None:
-    with pytest.raises(UserError, match=r"unknown setting 'model.separable' of model 'deeplab_v2'"):
+    with pytest.raises(UserError, match=r"--model.separable: unknown setting of model deeplab_v2"):
         from_plain({"model": {"name": "deeplab_v2", "separable": True}})
 
 
@@ -192,7 +192,7 @@ def test_settings_reach_adamw() -> None:
     assert groups == {(0.01, 0.2), (0.01, 0.0), (0.05, 0.2), (0.05, 0.0)}
     counted = sum(parameter.numel() for group in made.param_groups for parameter in group["params"])
     assert counted == sum(parameter.numel() for parameter in model.parameters())
-    with pytest.raises(UserError, match=r"unknown setting 'optimiser.momentum' of optimiser 'adamw'"):
+    with pytest.raises(UserError, match=r"--optimiser.momentum: unknown setting of optimiser adamw"):
         optimiser(model, name="adamw", momentum=0.9)
     with pytest.raises(UserError, match="decay_norms_and_biases has no effect"):
         optimiser(model, name="adamw", weight_decay=0, decay_norms_and_biases=False)

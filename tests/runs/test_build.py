@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import get_type_hints
-
 import pytest
 import torch
 
-from recoseg.builders.methods import build_method
-from recoseg.builders.models import build_starting_model
 from recoseg.config import load
-from recoseg.config.parse import members
-from recoseg.config.settings import RunConfig
+from recoseg.config.settings import KINDS
 from recoseg.errors import UserError
 from recoseg.methods import METHODS, Method
+from recoseg.models.build import build_starting_model
+from recoseg.runs.build import build_method
 
-SETTINGS = {
-    name: {field.name for field in fields(kind)}
-    for name, kind in members(get_type_hints(RunConfig)["method"]).items()
-}
+SETTINGS = {name: set(kind.__struct_fields__) for name, kind in KINDS["method"].items()}
 LABELLED_BY_IT = {"mean_teacher", "vat", "unimatch_v2"}
 """Methods whose moving average labels: it is always there."""
 

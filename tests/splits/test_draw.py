@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import pytest
 
-from recoseg.builders.splits import build_split
 from recoseg.config.split_settings import SplitSettings
 from recoseg.data import DATASETS
 from recoseg.errors import UserError
+from recoseg.splits.draw import build_split
 from recoseg.splits.published import PARTITIONS
 
 
