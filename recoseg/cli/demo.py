@@ -80,8 +80,8 @@ def _train(out: Path, settings: Sequence[str], iterations: int, console: Console
     from recoseg.experiments.running.execute import CellStoppedError, trouble
     from recoseg.experiments.running.workers import LocalWorkers, num_cores
     from recoseg.progress import ProgressBar
-    from recoseg.training.run_folder import RunFolder
     from recoseg.training.early_end import Interrupted, StopRequest
+    from recoseg.training.run_folder import RunFolder
 
     workers = LocalWorkers(min(num_cores(), len(_COMPARED)), threads=1)
     running: dict[str, Future[int]] = {}
