@@ -280,8 +280,16 @@ def _find(kind: Any, values: Any, path: str) -> tuple[Any, Any]:
 _Settings = TypeVar("_Settings", bound=Section)
 
 
-def section_of(kind: type[_Settings], keywords: Mapping[str, object]) -> _Settings:
-    """A section from the keywords of a constructor, checked as those of a config are."""
+def section_of(
+    kind: type[_Settings], keywords: Mapping[str, object], *, of_view: Sequence[str] = ()
+) -> _Settings:
+    """A section from the keywords of a constructor, checked as those of a config are.
+
+    The settings `of_view` have no effect here: the constructor receives an object that has them.
+    """
+    for name in of_view:
+        if name in keywords:
+            raise TypeError(f"{name} is set by another argument of the constructor, see its class")
     try:
         tidy = _tidy_section({"": kind}, keywords, "")
         try:

@@ -28,7 +28,9 @@ class FixMatch(Matching):
     """
 
     def __init__(self, student: nn.Module, views: WeakToStrong, num_classes: int, **settings: Any) -> None:
-        super().__init__(student, views, num_classes, section_of(FixMatchSettings, settings))
+        super().__init__(
+            student, views, num_classes, section_of(FixMatchSettings, settings, of_view=("colours", "cutmix"))
+        )
 
     def step(
         self, labelled: Batch, unlabelled: Batch | None, *, iteration: int, generator: torch.Generator

@@ -54,7 +54,7 @@ class MeanTeacher(Method):
         alignment: Alignment | None = None,
         **settings: Any,
     ) -> None:
-        own = section_of(MeanTeacherSettings, settings)
+        own = section_of(MeanTeacherSettings, settings, of_view=("mix", "align"))
         super().__init__(student, own)
         if own.consistency != "labels" and (own.trust_above, own.pixel_above) != (_USUAL.trust_above, 0):
             raise UserError(

@@ -59,7 +59,7 @@ class PseudoSeg(Method):
         views: WeakToStrong,
         **settings: Any,
     ) -> None:
-        own = section_of(PseudoSegSettings, settings)
+        own = section_of(PseudoSegSettings, settings, of_view=("colours",))
         super().__init__(student, own)
         self.activation_maps, self.optimiser, self.views = activation_maps, optimiser, views
         self.temperature, self.present_above, self.cut = own.temperature, own.present_above, own.cut

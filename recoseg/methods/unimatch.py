@@ -77,7 +77,7 @@ class UniMatch(Matching):
         num_classes: int,
         **settings: Any,
     ) -> None:
-        own = section_of(UniMatchSettings, settings)
+        own = section_of(UniMatchSettings, settings, of_view=("colours", "cutmix"))
         super().__init__(with_halves(student), views, num_classes, own)
         self.drop = own.drop
 

@@ -39,7 +39,7 @@ class UniMatchV2(Matching):
         num_classes: int,
         **settings: Any,
     ) -> None:
-        own = section_of(UniMatchV2Settings, settings)
+        own = section_of(UniMatchV2Settings, settings, of_view=("colours", "cutmix"))
         super().__init__(with_halves(student), views, num_classes, own)
         self.evaluate_average(UNIMATCH_V2_DECAY if own.decay is None else own.decay)
 

@@ -298,3 +298,8 @@ def test_a_threshold_has_no_effect_on_soft_consistency_and_is_refused(tiny_netwo
     for setting in ({"trust_above": 0.9}, {"pixel_above": 0.5}):
         with pytest.raises(UserError, match=r"method.trust_above and method.pixel_above have no effect with"):
             original(tiny_network(), same_view, **setting)
+
+
+def test_keywords_that_the_view_has_already_are_refused(tiny_network) -> None:
+    with pytest.raises(TypeError, match="mix is set by another argument"):
+        MeanTeacher(tiny_network(), StrongView(mix=MIXES["cutmix"]), mix="classmix")
