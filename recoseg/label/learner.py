@@ -50,7 +50,6 @@ from recoseg.label.quick_learner import (
     read_comparisons,
     write_comparisons,
 )
-from recoseg.runs.run import Run
 from recoseg.seeds import permutation
 
 _IMAGES_AT_FIRST = 4
@@ -227,7 +226,9 @@ class Learner:
         if quick.trained and self.pool.keys:  # the network has not seen the images of the pool
             quick = self._new_quick_learner()
             quick.fit(LabelledPixels(labelled.features, labelled.classes), self.pool.spread)
-        knowledge = Knowledge(_places_by_image(self._places, self._skips), labelled.features, labelled.classes)
+        knowledge = Knowledge(
+            _places_by_image(self._places, self._skips), labelled.features, labelled.classes
+        )
         if quick.is_ready and self.pool.keys:
             parts = [quick.logits(part.float()) for part in torch.split(self.pool.features, 4096)]
             probabilities = self._calibrated(torch.cat(parts).t()).t()
@@ -373,6 +374,8 @@ class Learner:
 
 
 def _network_of(run: TrainedRun) -> torch.nn.Module:
+    from recoseg.runs.run import Run  # 30 MB of modules, which most sessions do without
+
     return Run.open(Path(run.path)).network.inference()
 
 
