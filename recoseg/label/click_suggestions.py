@@ -51,8 +51,9 @@ def suggest_spots(pool: CandidatePool, knowledge: Knowledge, *, count: int, seed
     labelled = knowledge.features
     if len(labelled) > _LABELLED:
         labelled = labelled[torch.from_numpy(np.sort(random.permutation(len(labelled))[:_LABELLED]))]
-    likeness = (looks @ directions(pool, labelled).t()).amax(1) if len(labelled) else looks.new_full((1,), -1)
-    likeness = likeness.expand(len(cells)).numpy().astype(np.float64)
+    likeness = np.full(len(cells), -1.0)  # to the most alike of all labelled and chosen cells
+    if len(labelled):
+        likeness = (looks @ directions(pool, labelled).t()).amax(1).double().numpy()
     if knowledge.probabilities is None:
         others = np.sort(random.permutation(len(pool.features))[:_OTHERS])
         typical = looks @ directions(pool, pool.features[torch.from_numpy(others)].float()).t()

@@ -19,7 +19,7 @@ from recoseg.label.features import FrozenFeatures, lower, pretrained_encoder
 from recoseg.label.journal import NAME
 from recoseg.label.label_folder import HIDDEN
 from recoseg.label.learner import thin_out
-from recoseg.label.map_prediction import MapPrediction, bands, guided
+from recoseg.label.map_prediction import MapPrediction, bands
 from recoseg.label.messages import Places
 from recoseg.label.quick_learner import (
     LabelledPixels,
@@ -91,9 +91,8 @@ class _FolderPredictor(Predictor):
         probabilities = calibrate(
             self._quick.logit_map(maps), temperature=self._temperature, evidence=self._evidence
         )
-        known = np.array(self._quick.known, np.uint8)
-        prediction = MapPrediction(
-            classes=known, version=0, source="quick", **guided(probabilities, maps.grey)
+        prediction = MapPrediction.of(
+            probabilities, maps.grey, classes=self._quick.known, version=0, source="quick"
         )
         height, width = image.shape[1:]
         columns = (np.arange(width) + 0.5) / width

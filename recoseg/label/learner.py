@@ -24,7 +24,7 @@ from recoseg.label.candidate_pool import CandidatePool
 from recoseg.label.click_suggestions import Knowledge, suggest_spots
 from recoseg.label.features import FeatureMaps, FrozenFeatures, read_lowered
 from recoseg.label.job_queue import JobQueue, Urgency
-from recoseg.label.map_prediction import MapPrediction, guided
+from recoseg.label.map_prediction import MapPrediction
 from recoseg.label.marks import MOST_IDS
 from recoseg.label.messages import (
     Click,
@@ -272,11 +272,12 @@ class Learner:
         if maps is None:
             return None
         logits = self.quick.logit_map(maps, self._outputs_of(key) if self.quick.trained else None)
-        return MapPrediction(
-            classes=np.array(self.quick.known, np.uint8),
+        return MapPrediction.of(
+            self._calibrated(logits),
+            maps.grey,
+            classes=self.quick.known,
             version=self.version,
             source="full" if self.quick.trained else "quick",
-            **guided(self._calibrated(logits), maps.grey),
         )
 
     def _calibrated(self, logits: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -39,6 +39,21 @@ class MapPrediction:
     source: str  # "quick" or "full"
     slopes: Maps | None = None  # (K, h, w)
     guide: Bytes | None = None  # (H, W) the grey image
+
+    @classmethod
+    def of(
+        cls, probabilities: Tensor, grey: Tensor, *, classes: Sequence[int], version: int, source: str
+    ) -> MapPrediction:
+        """Of probabilities (K, h, w), with contours that follow the image (H, W) uint8."""
+        intercepts, slopes = _guided_filter(probabilities, grey.float() / 255)
+        return cls(
+            intercepts.half().numpy(),
+            np.array(classes, np.uint8),
+            version,
+            source,
+            slopes.half().numpy(),
+            grey.numpy(),
+        )
 
     def probabilities_at(self, x: Places, y: Places) -> NDArray[np.float32]:
         """(K, len(y), len(x)) at places in (0, 1), bilinear."""
@@ -82,29 +97,24 @@ class MapPrediction:
         return result
 
 
-def guided(probabilities: Tensor, grey: Tensor) -> dict[str, NDArray[np.generic]]:
-    """Fast guided filter (He and Sun, 2015) of (K, h, w) by the grey image (H, W) uint8.
-
-    Returns `probabilities`, `slopes` and `guide` of a `MapPrediction`.
-    """
+def _guided_filter(values: Tensor, grey: Tensor) -> tuple[Tensor, Tensor]:
+    """Fast guided filter (He and Sun, 2015): intercepts and slopes (K, h, w) by a grey image (H, W)."""
     import torch
     import torch.nn.functional as F
 
-    def mean(values: Tensor) -> Tensor:
+    def mean(maps: Tensor) -> Tensor:
         for size, padding in (((side, 1), (_RADIUS, 0)), ((1, side), (0, _RADIUS))):
-            values = F.avg_pool2d(values, size, 1, padding, count_include_pad=False)
-        return values
+            maps = F.avg_pool2d(maps, size, 1, padding, count_include_pad=False)
+        return maps
 
     side = 2 * _RADIUS + 1
-    guide, small = grey[None, None].float() / 255, probabilities.shape[1:]
-    means = mean(torch.cat([F.adaptive_avg_pool2d(power, small) for power in (guide, guide**2)], 1))
-    middle, variance = means[:, :1], means[:, 1:] - means[:, :1] ** 2
-    coarse, values = F.adaptive_avg_pool2d(guide, small), probabilities[None]
+    powers = torch.cat([grey[None], grey[None] ** 2])  # (2, H, W)
+    coarse = F.adaptive_avg_pool2d(powers, (values.shape[1], values.shape[2]))
+    middle, square = mean(coarse)
     averages = mean(values)
-    slopes = (mean(values * coarse) - averages * middle) / (variance.clamp(min=0) + _LEAST_VARIANCE)
-    both = mean(torch.cat([averages - slopes * middle, slopes]))
-    intercepts, slopes = both.half().numpy()
-    return {"probabilities": intercepts, "slopes": slopes, "guide": grey.numpy()}
+    slopes = mean(values * coarse[0]) - averages * middle
+    slopes = slopes / ((square - middle**2).clamp(min=0) + _LEAST_VARIANCE)
+    return mean(averages - slopes * middle), mean(slopes)
 
 
 def _bilinear(maps: NDArray[np.generic], x: Places, y: Places) -> NDArray[np.float32]:
