@@ -1,7 +1,8 @@
 """Where to click next: cells that may be of a rare class, look unlike what is labelled, and are in doubt.
 
 The rarer classes are, the more a cell counts that may be of one of them: no class takes more than its share
-of clicks. Before two classes have labels, cells that look like many others come first.
+of clicks. The first cell looks like many others. Until two classes have labels, cells that look unlike all
+labelled ones follow: they find the second class.
 """
 
 from __future__ import annotations
@@ -51,14 +52,14 @@ def suggest_spots(pool: CandidatePool, knowledge: Knowledge, *, count: int, seed
     labelled = knowledge.features
     if len(labelled) > _LABELLED:
         labelled = labelled[torch.from_numpy(np.sort(random.permutation(len(labelled))[:_LABELLED]))]
-    likeness = np.full(len(cells), -1.0)  # to the most alike of all labelled and chosen cells
     if len(labelled):
         likeness = (looks @ directions(pool, labelled).t()).amax(1).double().numpy()
-    if knowledge.probabilities is None:
-        others = np.sort(random.permutation(len(pool.features))[:_OTHERS])
-        typical = looks @ directions(pool, pool.features[torch.from_numpy(others)].float()).t()
-        value = typical.clamp(min=0).mean(1).double().numpy()
-    else:
+    else:  # the first one looks like many others
+        others = torch.from_numpy(np.sort(random.permutation(len(pool.features))[:_OTHERS]))
+        typical = (looks @ directions(pool, pool.features[others].float()).t()).clamp(min=0).mean(1)
+        likeness = -typical.double().numpy()
+    value = np.ones(len(cells))
+    if knowledge.probabilities is not None:
         value = worth(knowledge.probabilities[torch.from_numpy(cells)], counts_of(knowledge))
     marks = np.array([len(places.get(key, ())) for key in pool.keys], dtype=np.float64)
     images, positions = pool.images[cells], pool.places[cells]

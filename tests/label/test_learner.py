@@ -361,6 +361,21 @@ def test_several_spots_at_once_are_apart_and_spread_over_images():
             assert one.image != other.image or max(abs(one.x - other.x), abs(one.y - other.y)) >= RADIUS
 
 
+def test_a_rare_look_is_suggested_soon_where_one_class_is_known():
+    # Two cells of 60 look unlike all others, which differ a little.
+    pool = pool_of(3)
+    looks = torch.randn(60, 5, generator=torch.Generator().manual_seed(1)) * 0.1
+    looks[:, 0] += 1
+    looks[[17, 44]] *= -1
+    pool._features = [looks.half()]
+    pool._spread = torch.zeros(5), torch.ones(5)
+    common = torch.ones(1, 5) * torch.tensor([1.0, 0, 0, 0, 0])
+    (spot,) = suggest_spots(pool, Knowledge({}, common, torch.zeros(1, dtype=torch.int64)), count=1)
+    assert spot.cell in (17, 44)
+    (first,) = suggest_spots(pool, knowledge_of(pool, is_ready=False), count=1)
+    assert first.cell not in (17, 44)
+
+
 def test_a_cell_counts_by_the_rarity_of_what_it_may_be_and_by_doubt():
     probabilities = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
     # Class 0 has 99 pixels, class 1 has one: an answer counts 1/100 and 1/2.
