@@ -217,7 +217,7 @@ def test_the_curve_and_the_learners_words_are_shown(label_page) -> None:
     }  # fmt: skip
     server.labelling.receive(Status(status))
     tab.until("document.querySelector('#curve path')")
-    assert tab.run("document.getElementById('agreement-now').textContent") == "67%"
+    assert tab.run("document.getElementById('agreement-now').textContent") == "2 of 3"  # no percentage
     assert tab.run("document.querySelector('#curve svg').getAttribute('aria-label')") == (
         "Agreement over 3 clicks: 67% of the latest were predicted right"
     )
@@ -227,6 +227,9 @@ def test_the_curve_and_the_learners_words_are_shown(label_page) -> None:
     assert tab.run("document.getElementById('features').value") == 2
     by_class = "[...document.querySelectorAll('#agreement-classes li')].map(one => one.textContent)"
     assert tab.run(by_class) == ["leaf: 2 of 2 clicks", "soil: 0 of 1 click"]
+    server.labelling.receive(Status(status | {"agreement": agreement | {"count": 60, "latest": 0.9}}))
+    tab.until("document.getElementById('agreement-now').textContent == '90%'")
+    assert tab.run("document.getElementById('agreement-of').textContent") == "of the latest 50 clicks were"
 
 
 def test_full_training_is_asked_for_and_shows_how_far_it_is(label_page, monkeypatch) -> None:

@@ -4,6 +4,9 @@ import { byId, counted, draw, make, percent } from "./dom.js";
 
 const [WIDTH, HEIGHT] = [280, 96];
 
+/** Clicks that the agreement is a share of, and the fewest that give a percentage. */
+const [LATEST, FEW] = [50, 20];
+
 /** @param {import("./state.js").Store} store @param {import("./server.js").Server} server @param {(message: string) => void} warn */
 export function bindLearning(store, server, warn) {
   store.on(["learner", "classes"], ({ learner, classes }) => learner && showLearner(learner, classes ?? []));
@@ -41,7 +44,10 @@ function showLearner(learner, classes) {
   const { count, latest, curve } = agreement ?? { count: 0 };
   byId("agreement").hidden = !count;
   if (!count) return;
-  byId("agreement-now").textContent = percent(latest);
+  const recent = Math.min(count, LATEST);
+  const isFew = recent < FEW;
+  byId("agreement-now").textContent = isFew ? `${Math.round(latest * recent)} of ${recent}` : percent(latest);
+  byId("agreement-of").textContent = isFew ? "clicks were" : `of the latest ${recent} clicks were`;
   byId("curve").replaceChildren(agreementChart(curve, count, latest));
   byId("agreement-classes").replaceChildren(...classes
     .filter(({ id }) => agreement.classes?.[id])
