@@ -20,9 +20,9 @@ from unittest.mock import patch
 import numpy as np
 from PIL import Image
 
-from recoseg.exchange import FORMATS, label_writer
-from recoseg.exchange.drawing import Drawing
-from recoseg.exchange.importing import ImportRules, import_labels
+from recoseg.label_formats import FORMATS, importing
+from recoseg.label_formats.importing import ImportRules, import_labels
+from recoseg.label_formats.rasterize import Drawing
 
 
 def main() -> None:
@@ -97,7 +97,7 @@ def timed_import(source: Path, destination: Path, num_workers: int) -> dict[str,
 
     with (
         patch.object(Drawing, "__call__", timed("drawing", Drawing.__call__)),
-        patch.object(label_writer, "write_png", timed("packing PNGs", label_writer.write_png)),
+        patch.object(importing, "write_png", timed("packing PNGs", importing.write_png)),
     ):
         timed("whole", whole)()
     return spent

@@ -1,125 +1,105 @@
-"""What four small pieces of our own gain, each with and without it, as ratios measured in one run.
+"""What small pieces of our own gain in a whole training step, each with and without it, as ratios of one run.
 
-    python benchmarks/own_pieces.py
+    python benchmarks/own_pieces.py             on one thread
+    python benchmarks/own_pieces.py 2           on two
 
-Memory that is kept between steps: a training step and a forward pass, each way in a process of its own.
-Large zeros from numpy: the contrast, forward and backward.
-Gradients of depthwise convolutions, and of logits that are enlarged: a training step of two networks, at the
-crops of `small` and of the demo.
+A step is ClassMix + ReCo of the profile `small` on 2 + 2 crops of 256x256, with augmentation, teacher, losses
+and optimiser. Times are processor time, and the ways take turns step by step, so that a busy machine does
+little harm. Memory that is kept between steps is measured in processes of its own.
 """
 
 from __future__ import annotations
 
+import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
-from types import ModuleType
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
-import numpy as np
+import step as whole
 import torch
 from _side_by_side import ratio, side_by_side
 
 from recoseg.kept_memory import keep_freed_memory
-from recoseg.losses import RegionalContrast
-from recoseg.losses.cross_entropy import pixel_cross_entropy
-from recoseg.losses.regional_contrast.fast import pixel_vectors
-from recoseg.models import ENCODERS, DeepLabV3Plus, bilinear, depthwise
+from recoseg.losses.regional_contrast import comparing, sampled_products
+from recoseg.models import depthwise
 
-STEPS = 12
-CROPS = {"mobilenet_v2": (2, 256), "efficientnet_lite0": (8, 64)}
-"""Encoder -> crops in a step, and their side."""
-
-
-def network() -> DeepLabV3Plus:
-    torch.manual_seed(0)
-    encoder = ENCODERS["mobilenet_v2"](output_stride=16)
-    return DeepLabV3Plus(encoder=encoder, num_classes=19, decoder_width=96, separable=True)
+ROUNDS = 15
+SMALL = (
+    "--model.decoder_width 96 --model.separable true --model.rates fit --model.pooling_norm false "
+    "--train.channels_last true --optimiser adamw"
+)
+CLASSMIX = "--method mean_teacher --method.decay 0.983 --method.warm_up fast"
 
 
-def seconds(way: str, work: str) -> float:
-    """The median of some steps, or some forward passes, of this process."""
-    if way == "kept":
-        keep_freed_memory()
-    model, images = network(), torch.rand(4, 3, 256, 256)
-
-    def step() -> None:
-        model(images).logits.square().mean().backward()
-
-    def forward() -> None:
-        with torch.inference_mode():
-            model(images)
-
-    run = {"step": step, "forward": forward}[work]
-    model.train(work == "step")
-    times = []
-    for _ in range(STEPS):
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return float(np.median(times[2:]))
+def walk(encoder: str, keys: str, folder: Path) -> Iterator[None]:
+    """A training step at each turn."""
+    whole.SIZES["own pieces"] = (256, f"--model.encoder {encoder} {SMALL}")
+    whole.METHODS["own pieces"] = CLASSMIX
+    whole.CONTRAST = f"--contrast reco --contrast.feature_channels 128 --contrast.keys {keys}"
+    trainer = whole.new_trainer("own pieces", "own pieces", folder, contrast=True)
+    return whole.steps(trainer, whole.quiet_log(trainer))
 
 
-def memory(work: str) -> float:
-    """Without over with, both measured in turns."""
+def compare(encoder: str, keys: str, switch: Callable[[bool], None]) -> float:
+    """A step without the piece over a step with it; `switch` turns it on or off."""
+    with tempfile.TemporaryDirectory() as folder:
+        steps = walk(encoder, keys, Path(folder))
+
+        def run(on: bool) -> None:
+            switch(on)
+            next(steps)
+
+        ways = {"with": lambda: run(True), "without": lambda: run(False)}
+        seconds = side_by_side(ways, rounds=ROUNDS, clock=time.process_time)
+        switch(True)
+    return ratio(seconds, "without", "with")
+
+
+def switch_depthwise(on: bool, ours: Callable[..., bool] = depthwise._has_slow_gradients) -> None:
+    depthwise._has_slow_gradients = ours if on else lambda *words: False
+
+
+def switch_sampled(on: bool) -> None:
+    products, sums = sampled_products.sampled_products, sampled_products.sampled_sums
+    comparing.sampled_products = products if on else sampled_products.gathered_products
+    comparing.sampled_sums = sums if on else sampled_products.gathered_sums
+
+
+def kept_memory() -> float:
+    """Without over with, each in three processes."""
     found: dict[str, list[float]] = {"kept": [], "given back": []}
     for _ in range(3):
         for way, times in found.items():
-            command = [sys.executable, __file__, way, work]
+            command = [sys.executable, __file__, str(torch.get_num_threads()), way]
             times.append(float(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
     return min(found["given back"]) / min(found["kept"])
 
 
-def zeros() -> float:
-    contrast = RegionalContrast(keys="shared")
-    features = torch.randn(4, 256, 128, 128, requires_grad=True)
-    labels = torch.randint(0, 19, (4, 8, 8)).repeat_interleave(16, 1).repeat_interleave(16, 2)
-    probabilities = torch.full((4, 19, 128, 128), 1 / 19)
-
-    def step(is_for_numpy: Callable[..., bool]) -> None:
-        pixel_vectors._is_for_numpy = is_for_numpy
-        features.grad = None
-        contrast(features, labels, probabilities).backward()
-
-    plain = pixel_vectors._is_for_numpy
-    ways = {"ours": lambda: step(plain), "torch": lambda: step(lambda like: False)}
-    seconds = side_by_side(ways, rounds=9)
-    pixel_vectors._is_for_numpy = plain
-    return ratio(seconds, "torch", "ours")
-
-
-def gradients(encoder: str, piece: ModuleType, choice: str) -> float:
-    """With the `choice` of that room between its own way and torch's, and without."""
-    torch.manual_seed(0)
-    count, side = CROPS[encoder]
-    model = DeepLabV3Plus(
-        encoder=ENCODERS[encoder](), num_classes=19, decoder_width=96, separable=True, rates=(2, 4, 6),
-        pooling_norm=False,
-    ).to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # fmt: skip
-    images = torch.rand(count, 3, side, side).contiguous(memory_format=torch.channels_last)
-    labels = torch.randint(0, 19, (count, side, side))
-    ours = getattr(piece, choice)
-
-    def step(chosen: Callable[..., bool]) -> None:
-        setattr(piece, choice, chosen)
-        pixel_cross_entropy(model(images).logits, labels).backward()
-
-    ways = {"ours": lambda: step(ours), "torch": lambda: step(lambda *words: False)}
-    seconds = side_by_side(ways, rounds=15)
-    setattr(piece, choice, ours)
-    return ratio(seconds, "torch", "ours")
+def print_seconds(way: str) -> None:
+    """The median of some steps of this process."""
+    if way == "kept":
+        keep_freed_memory()
+    with tempfile.TemporaryDirectory() as folder:
+        steps, times = walk("mobilenet_v2", "shared", Path(folder)), []
+        for _ in range(ROUNDS):
+            start = time.process_time()
+            next(steps)
+            times.append(time.process_time() - start)
+    print(statistics.median(times[2:]))
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        print(seconds(*sys.argv[1:]))
+    torch.set_num_threads(int(sys.argv[1]) if sys.argv[1:] else 1)
+    if sys.argv[2:]:
+        print_seconds(sys.argv[2])
         sys.exit()
-    print(f"a step without memory that is kept:         {memory('step'):.2f} times as long")
-    print(f"a forward pass without memory that is kept: {memory('forward'):.2f} times as long")
-    print(f"a contrast with zeros of torch:             {zeros():.2f} times as long")
+    print(f"without memory that is kept between steps: {kept_memory():.2f} times as long")
     keep_freed_memory()
-    for encoder in CROPS:
-        kernels = gradients(encoder, depthwise, "_has_slow_gradients")
-        enlarged = gradients(encoder, bilinear, "_has_slow_gradient")
-        print(f"a step of {encoder} with torch's gradients of kernels: {kernels:.2f} times as long")
-        print(f"a step of {encoder} with torch's gradients of enlarged logits: {enlarged:.2f} times as long")
+    for encoder in ("mobilenet_v2", "efficientnet_lite0"):
+        found = compare(encoder, "shared", switch_depthwise)
+        print(f"{encoder} with torch's gradients of depthwise kernels: {found:.2f} times as long")
+    found = compare("mobilenet_v2", "per_query", switch_sampled)
+    print(f"keys of every query, gathered: {found:.2f} times as long")

@@ -11,9 +11,8 @@ _KEPT_BYTES = 1 << 30
 def keep_freed_memory() -> bool:
     """For the whole process: what is freed, up to a gigabyte, stays with it. Returns whether that is so.
 
-    By default glibc returns large blocks to the system at once and gets them back page by page, and a forward
-    pass takes 1.4 times as long, a training step 1.05 times (benchmarks/own_pieces.py). Other C libraries are
-    left as they are.
+    By default glibc returns large blocks to the system at once and gets them back page by page, which makes
+    forward passes and training steps longer (docs/architecture.md). Other C libraries are left as they are.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:

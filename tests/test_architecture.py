@@ -16,9 +16,9 @@ from recoseg.config.settings import RunConfig
 ORDER = [
     "errors", "text", "own_code", "files", "records", "plain_scores", "score_names", "kept_memory", "seeds",
     "read_ahead", "colours", "types", "overlay", "distributed", "data", "splits", "augment", "batches",
-    "models", "losses", "methods", "evaluate", "probe", "predict", "exchange", "export", "runs.run_folder",
-    "training", "figures", "report", "config", "builders", "runs", "label", "experiments", "cli", "__main__",
-    "__init__",
+    "models", "losses", "methods", "evaluate", "probe", "predict", "label_formats", "export",
+    "runs.run_folder", "training", "figures", "report", "config", "builders", "runs", "label", "experiments",
+    "cli", "__main__", "__init__",
 ]  # fmt: skip
 """Parts, and one module: the loop writes into a run's folder, while opening a run takes all that is below."""
 

@@ -55,17 +55,22 @@ def build_weak_view(augment: AugmentSettings, *, sparse: bool, class_weights: Te
     return WeakView(crop=crop, colours=[build(augment) for build in COLOURS])
 
 
+def _student_scale(augment: AugmentSettings) -> tuple[float, float]:
+    """The scale that the student's view adds to that of the crop."""
+    return (1.0, 1.0) if augment.same_scale else augment.scale
+
+
 def build_strong_view(augment: AugmentSettings, mix: str) -> StrongView:
     """What a student sees of unlabelled images."""
     colours = [build(augment) for build in COLOURS]
-    return StrongView(scale=augment.scale, mix=MIXES[mix], colours=colours, flip=augment.flip)
+    return StrongView(scale=_student_scale(augment), mix=MIXES[mix], colours=colours, flip=augment.flip)
 
 
 def build_weak_to_strong(
     augment: AugmentSettings, cutmix: float = 0.5, *, colours: Sequence[ColourChange] = STRONG_COLOURS
 ) -> WeakToStrong:
     """What FixMatch and its heirs see of unlabelled images: strong colours are a part of each method."""
-    return WeakToStrong(scale=augment.scale, flip=augment.flip, colours=colours, cutmix=cutmix)
+    return WeakToStrong(scale=_student_scale(augment), flip=augment.flip, colours=colours, cutmix=cutmix)
 
 
 def build_method(

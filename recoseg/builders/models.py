@@ -115,6 +115,7 @@ def _build_deeplab_v3_plus(
         num_classes=num_classes,
         feature_channels=feature_channels,
         probe=section.start == "probe",
+        enlarge=section.enlarge,
         decoder_width=section.decoder_width,
         separable=section.separable,
         dropout=section.dropout,
@@ -141,6 +142,7 @@ def _build_deeplab_v2(
         num_classes=num_classes,
         feature_channels=feature_channels,
         probe=section.start == "probe",
+        enlarge=section.enlarge,
     )
 
 

@@ -25,7 +25,14 @@ from recoseg.losses.cross_entropy import root_inverse_frequency
 from recoseg.methods.method import Method
 from recoseg.splits.label_split import LabelSplit, VisibleLabels
 from recoseg.training.early_end import machine_bytes
-from recoseg.training.optimisers import OPTIMISERS, SCHEDULES, Schedule, has_encoder, parameter_groups
+from recoseg.training.optimisers import (
+    OPTIMISERS,
+    SCHEDULES,
+    Schedule,
+    has_encoder,
+    parameter_groups,
+    warmed_up,
+)
 from recoseg.training.trainer import Pace
 from recoseg.training.validation import Selection, hold_back
 
@@ -41,7 +48,8 @@ def build_optimiser(section: SGDOptimiser | AdamWOptimiser, model: nn.Module) ->
     if not has_encoder(model):
         settings["head_lr_factor"] = 1.0  # all of it learns at one rate; a run says so
     groups = parameter_groups(model, **{name: settings.pop(name) for name in _OF_GROUPS})
-    own = {name: value for name, value in settings.items() if name not in {"schedule", *_of_schedules()}}
+    of_schedule = {"warm_up", "schedule", *_of_schedules()}
+    own = {name: value for name, value in settings.items() if name not in of_schedule}
     return OPTIMISERS[section.name](groups, **own)
 
 
@@ -50,7 +58,8 @@ def build_schedule(section: SGDOptimiser | AdamWOptimiser) -> Schedule:
     for name in _of_schedules() - set(own):
         if getattr(section, name, None) != getattr(type(section)(), name, None):
             raise UserError(f"optimiser.{name} has no effect with optimiser.schedule {section.schedule}")
-    return partial(factor, **{name: getattr(section, name) for name in own})
+    schedule = partial(factor, **{name: getattr(section, name) for name in own})
+    return partial(warmed_up, schedule=schedule, warm_up=section.warm_up) if section.warm_up else schedule
 
 
 def _of_schedules() -> set[str]:
@@ -105,7 +114,8 @@ def build_batches(
         if train.unlabelled_per_step is not None:
             raise UserError(f"train.unlabelled_per_step has no effect with method {config.method.name}")
         return StepBatches(**shared)
-    plain = replace(crop, scale=(1.0, 1.0), flip=0.0, rare=0.0)
+    scale = crop.scale if config.augment.same_scale else (1.0, 1.0)
+    plain = replace(crop, scale=scale, flip=0.0, rare=0.0)
     others = _unlabelled_keys(split, keys, config.method.name, partial=crop.sparse)
     batches = StepBatches(
         **shared,

@@ -68,10 +68,10 @@ def checked(name: str, root: str, num_workers: int, progress: Callable[[int, int
     """A folder dataset is checked as it lies there; others once their adapter has found their files."""
     from recoseg.cli.arguments import open_dataset
     from recoseg.data.dataset_check import check_dataset, check_folder
-    from recoseg.exchange.detection import foreign_labels
+    from recoseg.label_formats import find_foreign_labels
 
     if name == "folder":
-        foreign = foreign_labels(Path(root))
+        foreign = find_foreign_labels(Path(root))
         try:
             report = check_folder(Path(root), num_workers=num_workers, progress=progress)
         except UserError as error:

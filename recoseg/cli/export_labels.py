@@ -36,8 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from recoseg.cli.terminal import new_console, progress_of
-    from recoseg.exchange.exporting import LabelFolder, coco_text, label_studio_setup, label_studio_text
     from recoseg.files import write_whole
+    from recoseg.label_formats.exporting import LabelFolder, coco_text, label_studio_setup, label_studio_text
 
     is_coco = arguments.format == "coco"
     if arguments.polygons and not is_coco:
@@ -45,7 +45,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.prefix is not None and is_coco:
         raise UserError("--prefix: only for --format label_studio")
     out = Path(arguments.out)
-    require_writable(out, force=arguments.force, option="OUT")
+    setup = out.with_suffix(".xml")
+    for path in [out] if is_coco else [out, setup]:
+        require_writable(path, force=arguments.force, option="OUT")
     folder = LabelFolder.open(Path(arguments.data), Path(arguments.images) if arguments.images else None)
     with progress_of(new_console(stderr=True), doing="writing labels", did="wrote") as progress:
         if is_coco:
@@ -63,7 +65,6 @@ def run(arguments: argparse.Namespace) -> int:
     size = f"{how_many(len(folder.files), 'image')}, {len(content) / 1e6:.1f} MB"
     console.print(printable(f"{out}: {size}"), soft_wrap=True)
     if not is_coco:
-        setup = out.with_suffix(".xml")
         write_whole(setup, label_studio_setup(folder.classes))
         console.print(
             printable(f"{setup}: the labelling interface, for the settings of the project"), soft_wrap=True

@@ -31,8 +31,8 @@ from recoseg.text import how_many, percent_of_pixels, printable, shortened
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from recoseg.exchange.annotation import LabelSource
-    from recoseg.exchange.importing import Imported
+    from recoseg.label_formats.annotation import LabelSource
+    from recoseg.label_formats.importing import Imported
 
 SAVES_MEMORY = "close other programs or lower --workers, then run the same command again: it resumes"
 
@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Imports; 1 if any file had to be left out, or with --strict if any object is void."""
     from recoseg.cli.data_tables import show_problems
     from recoseg.cli.terminal import new_console, progress_of
-    from recoseg.exchange.importing import ImportRules, import_labels
+    from recoseg.label_formats.importing import ImportRules, import_labels
 
     require_workers(arguments.workers)
     rules = ImportRules(
@@ -136,11 +136,10 @@ def _read(
     name: str | None, place: Path, destination: Path, photos: Path | None, console: Console
 ) -> LabelSource:
     """What the tool says, after a line that tells which it is."""
-    from recoseg.exchange import FORMATS
-    from recoseg.exchange.detection import detect_format
-    from recoseg.exchange.importing import UNPACKED, require_ours
-    from recoseg.exchange.intake import unpack
     from recoseg.files import real
+    from recoseg.label_formats import FORMATS, detect_format
+    from recoseg.label_formats.importing import UNPACKED, require_ours
+    from recoseg.label_formats.parsing import unpack
     from recoseg.text import lookup
 
     if name == "supervisely":
@@ -165,13 +164,13 @@ def _read(
 def _show(imported: Imported, destination: Path, overlap: str, console: Console) -> None:
     """Classes with their colours, by which rules, and what was left out and why."""
     from recoseg.data import DATASETS
-    from recoseg.exchange.drawing import OVERLAPS
+    from recoseg.label_formats.rasterize import OVERLAPS
 
     _show_classes(imported, console)
     console.print(f"{OVERLAPS[overlap]}; pixels without an object are {imported.rest}", soft_wrap=True)
-    for text, note in imported.notes.items():
-        example = f" (such as {shortened(note.example)})" if note.example else ""
-        console.print(printable(f"{note.count:>6,} {text}{example}"), style="yellow", soft_wrap=True)
+    for text, count in imported.notes.items():
+        example = f" (such as {shortened(imported.examples[text])})" if text in imported.examples else ""
+        console.print(printable(f"{count:>6,} {text}{example}"), style="yellow", soft_wrap=True)
     kept = f", {imported.num_kept:,} of them before" if imported.num_kept else ""
     images = f"{how_many(imported.num_images, 'image')}, {imported.num_labelled:,} with labels{kept}"
     console.print(printable(f"{destination}: {images}"), soft_wrap=True)

@@ -73,11 +73,14 @@ def run(arguments: argparse.Namespace) -> int:
         console.print(f"probe:   a linear classifier of frozen features has {probe}", soft_wrap=True)
         if probe.have_no_up:
             console.print("note:    these images have no up: training flips and turns them")
-    no_up = probe is not None and probe.have_no_up
+        if probe.enlarge > 1:
+            console.print(
+                f"note:    the network enlarges images {probe.enlarge:g} times: the folds score higher"
+            )
     console.print("timing a few steps ...")
-    times = time_steps(suggested_yaml(facts, machine, schedule(StepTimes()), have_no_up=no_up))
+    times = time_steps(suggested_yaml(facts, machine, schedule(StepTimes()), probe))
     found = schedule(times, minutes=arguments.minutes)
-    write_whole(target, suggested_yaml(facts, machine, found, have_no_up=no_up))
+    write_whole(target, suggested_yaml(facts, machine, found, probe))
     length = f"{found.iterations} iterations, about {max(1, round(found.minutes))} min"
     console.print(printable(f"config:  {target}, {length}"))
     console.print(printable(f"train:   recoseg train --data {shlex.quote(str(root))}"), soft_wrap=True)

@@ -9,14 +9,12 @@ names of your training images.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from recoseg.errors import UserError
 from recoseg.text import printable
-
-if TYPE_CHECKING:
-    from recoseg.config import RunConfig
 
 EXAMPLES = (
     "recoseg push runs/first anna/leaves",
@@ -26,52 +24,55 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (__doc__ or "").partition("\n\n")[2]
-    parser.add_argument("folder", metavar="RUN", help="a run folder")
-    parser.add_argument("name", metavar="USER/NAME", help="the model on the hub, made if there is none")
-    parser.add_argument("--weights", choices=("last", "best"), default="last", help="default: last")
-    parser.add_argument("--public", action="store_true", help="for all to see (default: private)")
-    parser.add_argument(
-        "--license", metavar="ID", help="of the weights, as your images allow; one of the hub's, such as mit"
-    )
-    parser.add_argument(
-        "--dataset-name",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="what it learned from, for the card",
-    )
-    parser.add_argument(
-        "--force", action="store_true", help="put it into a model that has files already, as a new commit"
-    )
+    add = parser.add_argument
+    add("folder", metavar="RUN", help="a run folder")
+    add("name", metavar="USER/NAME", help="the model on the hub; push creates a new one")
+    add("--weights", choices=("last", "best"), default="last", help="default: last")
+    add("--public", action="store_true", help="let everyone see it (default: private)")
+    add("--license", metavar="ID", help="license of the weights, by its name on the hub, such as mit")
+    add("--dataset-name", metavar="NAME", action="append", default=[], help="training data, for the card")
+    add("--force", action="store_true", help="add a commit to a model that has files already")
 
 
 def run(arguments: argparse.Namespace) -> int:
     from recoseg.config.load import load as load_config
+    from recoseg.config.load import to_yaml
+    from recoseg.config.model_settings import FactoryModel, TransformersModel
     from recoseg.runs import hub
     from recoseg.runs.model_card import model_card
     from recoseg.runs.run import weights_about, weights_file
     from recoseg.runs.run_folder import RunFolder
     from recoseg.splits.label_split import LabelSplit
 
-    hub.require_name(arguments.name, what=arguments.name, form="USER/NAME")
+    if arguments.name.count("/") != 1:
+        raise UserError(f"got {arguments.name!r}, needs USER/NAME")
     folder = RunFolder.open(Path(arguments.folder))
     weights = weights_file(folder, arguments.weights)
     about = weights_about(weights)
     config = load_config(folder.config)
-    pushed = hub.without_places(config)
-    lines = [line for line in folder.read_metrics() if line["iteration"] == about["iteration"]]
+    pushed = hub.without_folders(config)
+    lines = [line for line in folder.read_metrics() if line["iteration"] <= about["iteration"]]
     card = model_card(
         arguments.name,
         config=pushed,
         split=LabelSplit.load(folder.split),
         classes=about["classes"],
         iteration=about["iteration"],
-        scores=lines[-1] if lines else None,
+        scores=lines[-1] if lines and lines[-1]["iteration"] == about["iteration"] else None,
         license=arguments.license,
         datasets=arguments.dataset_name,
     )
-    _warn(config, pushed)
-    files = hub.files_of(folder, pushed, weights, iteration=about["iteration"], card=card)
+    if isinstance(config.model, FactoryModel):
+        _warn(f"the code of model.factory {config.model.factory!r}, and must trust it")
+    if isinstance(pushed.model, TransformersModel) and pushed.model != config.model:
+        _warn(f"config.json of model.checkpoint, as {pushed.model.checkpoint}/ in the current folder")
+    files: dict[str, str | Path] = {
+        "README.md": card,
+        folder.config.name: to_yaml(pushed),
+        folder.split.name: folder.split,
+        folder.metrics.name: "".join(json.dumps(line) + "\n" for line in lines),
+        folder.weights.name: weights,
+    }
     address = hub.push(files, arguments.name, public=arguments.public, force=arguments.force)
     print(f"pushed:  {', '.join(files)}")
     print(f"address: {printable(address)} ({'public' if arguments.public else 'private'})")
@@ -79,15 +80,5 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _warn(config: RunConfig, pushed: RunConfig) -> None:
-    """What whoever opens it needs besides."""
-    from recoseg.config.model_settings import FactoryModel, TransformersModel
-
-    needs = None
-    if isinstance(config.model, FactoryModel):
-        needs = f"the code of model.factory {config.model.factory!r}, and must trust it"
-    elif isinstance(config.model, TransformersModel) and config.model != pushed.model:
-        assert isinstance(pushed.model, TransformersModel)
-        needs = f"config.json of model.checkpoint, as {pushed.model.checkpoint}/ in the current folder"
-    if needs:
-        print(f"recoseg: not pushed: whoever opens this run needs {printable(needs)}", file=sys.stderr)
+def _warn(needs: str) -> None:
+    print(f"recoseg: not pushed: to open this run, others need {printable(needs)}", file=sys.stderr)

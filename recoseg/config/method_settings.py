@@ -20,8 +20,8 @@ STUDENT_PASS = (
     "statistics of both"
 )
 WARM_UP = (
-    "how the decay of the moving average grows to its value: mean, as the authors do, or fast, which forgets "
-    "the first steps sooner"
+    "how the decay of the moving average grows to its value: mean, as the authors do; fast, which forgets "
+    "the first steps sooner; or none, for a start that is worth averaging"
 )
 
 
@@ -38,7 +38,7 @@ class SupervisedMethod:
 
     name: Literal["supervised"] = "supervised"
     average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
-    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
+    warm_up: Literal["mean", "fast", "none"] = setting("mean", WARM_UP)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,7 @@ class MeanTeacherMethod:
         False, "the teacher's labels show classes as often as whole labels of labelled images do"
     )
     decay: float | None = setting(None, DECAY, at_least=0, at_most=0.99999)
-    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
+    warm_up: Literal["mean", "fast", "none"] = setting("mean", WARM_UP)
     teacher_norm: Literal["average", "batch"] = setting(
         "average", "BatchNorm of the teacher when it labels: averaged statistics, or those of the batch"
     )
@@ -91,7 +91,7 @@ class S4GANMethod:
     )
     discriminator_lr: float = setting(1e-4, "learning rate of the discriminator, with Adam", above=0)
     average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
-    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
+    warm_up: Literal["mean", "fast", "none"] = setting("mean", WARM_UP)
     supervised_start: int | None = setting(None, START, at_least=0, at_most=MOST_ITERATIONS)
     ramp: int | None = setting(None, RAMP, at_least=0, at_most=MOST_ITERATIONS)
 
@@ -119,7 +119,7 @@ class FixMatchMethod:
     colours: float = setting(1.0, COLOURS, at_least=0, at_most=1)
     cutmix: float = setting(0.5, CUTMIX, at_least=0, at_most=1)
     average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
-    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
+    warm_up: Literal["mean", "fast", "none"] = setting("mean", WARM_UP)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +133,7 @@ class UniMatchMethod:
     cutmix: float = setting(0.5, CUTMIX, at_least=0, at_most=1)
     drop: float = setting(0.5, DROP, at_least=0, at_most=0.99)
     average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
-    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
+    warm_up: Literal["mean", "fast", "none"] = setting("mean", WARM_UP)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +179,7 @@ class PrevMatchMethod:
     num_previous: int = setting(8, "earlier networks that are kept, the last ones", at_least=1, at_most=64)
     most_at_once: int = setting(3, "earlier networks that label a step, at most", at_least=1, at_most=64)
     average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
-    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
+    warm_up: Literal["mean", "fast", "none"] = setting("mean", WARM_UP)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,7 +196,7 @@ class VATMethod:
         at_most=1,
     )
     decay: float | None = setting(None, DECAY, at_least=0, at_most=0.99999)
-    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
+    warm_up: Literal["mean", "fast", "none"] = setting("mean", WARM_UP)
     student_pass: Literal["separate", "together"] = setting("separate", STUDENT_PASS)
     supervised_start: int = setting(0, START_AT_ONCE, at_least=0, at_most=MOST_ITERATIONS)
     ramp: int = setting(
@@ -230,7 +230,7 @@ class CCTMethod:
     )
     radius: float = setting(2.0, "how far the map is moved for the decoders of num_vat", above=0)
     average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
-    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
+    warm_up: Literal["mean", "fast", "none"] = setting("mean", WARM_UP)
     student_pass: Literal["separate", "together"] = setting("separate", STUDENT_PASS)
     supervised_start: int = setting(0, START_AT_ONCE, at_least=0, at_most=MOST_ITERATIONS)
     ramp: int | None = setting(None, RAMP, at_least=0, at_most=MOST_ITERATIONS)
@@ -259,7 +259,7 @@ class AdvSemSegMethod:
     )
     discriminator_lr: float = setting(1e-4, "learning rate of the discriminator, with Adam", above=0)
     average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
-    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
+    warm_up: Literal["mean", "fast", "none"] = setting("mean", WARM_UP)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,7 +289,7 @@ class GCTMethod:
     )
     detector_lr: float = setting(1e-4, "learning rate of the flaw detector, with Adam", above=0)
     average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
-    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
+    warm_up: Literal["mean", "fast", "none"] = setting("mean", WARM_UP)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -299,7 +299,7 @@ class ECSMethod:
     name: Literal["ecs"] = "ecs"
     approval_weight: float = setting(0.1, "weight of needing no correction on labelled images", at_least=0)
     average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
-    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
+    warm_up: Literal["mean", "fast", "none"] = setting("mean", WARM_UP)
     supervised_start: int | None = setting(
         None,
         "iterations at the start that learn from labelled images alone; none: a tenth of all",
@@ -322,7 +322,7 @@ class PseudoSegMethod:
         0.2, "sides of the box cut out of the strong view, in sides of the crop", at_least=0, at_most=0.99
     )
     average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
-    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
+    warm_up: Literal["mean", "fast", "none"] = setting("mean", WARM_UP)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -343,7 +343,7 @@ class DMTMethod:
     )
     supervised_start: int | None = setting(None, START, at_least=0, at_most=MOST_ITERATIONS)
     average: float | None = setting(None, AVERAGE, at_least=0, at_most=0.99999)
-    warm_up: Literal["mean", "fast"] = setting("mean", WARM_UP)
+    warm_up: Literal["mean", "fast", "none"] = setting("mean", WARM_UP)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,6 +50,13 @@ class DeepLabModel(StartingModel):
         words=("imagenet", "auto"),
     )
     output_stride: int = setting(16, "pixels to a cell of the encoder's output: 8, 16 or 32")
+    enlarge: float = setting(
+        1.0,
+        "factor by which the network enlarges its input images: finds smaller things, and takes its square "
+        "times as long for a crop of the same size",
+        at_least=1,
+        at_most=4,
+    )
     frozen_stages: int = setting(
         0, "first stages of the encoder that stay as they start, which saves their backward pass", at_least=0
     )

@@ -50,6 +50,7 @@ class RunConfig:
 
 
 DECAY = 0.99  # the paper's, of the moving average
+HORIZON = 1.2  # runs that start at a probe are 1.2 times as long as their average
 OWN_DECAYS = {"unimatch_v2": 0.996}  # of methods whose authors have another
 PAPERS_MAP = 20  # cells to a side of the encoder's output: crops of 321 pixels at output stride 16
 PAPERS_RATES = (6, 12, 18)  # at output stride 16
@@ -66,9 +67,13 @@ def filled(config: RunConfig) -> RunConfig:
         raise UserError("train.iterations: must be at least 1, got 0; only method probe trains without steps")
     iterations = config.train.iterations
     starts_at_probe = config.model.start == "probe"
-    # An average over the last hundred steps, or over the last 25th of a shorter run.
+    # The average of a run that starts at a probe keeps a third of the start; of others, it spans the last
+    # hundred steps, or the last 25th of a shorter run.
+    own_decay = OWN_DECAYS.get(config.method.name, DECAY)
+    of_start = max(own_decay, 1 - HORIZON / max(2, iterations))
+    of_random = min(own_decay, 1 - 25 / max(1, iterations))
     method = {
-        "decay": max(0.0, min(OWN_DECAYS.get(config.method.name, DECAY), 1 - 25 / max(1, iterations))),
+        "decay": max(0.0, of_start if starts_at_probe else of_random),
         "supervised_start": 0 if starts_at_probe else iterations // 5,
         "ramp": 0 if starts_at_probe else iterations // 10,
         "consistency_weight": 1.0,
@@ -83,7 +88,8 @@ def filled(config: RunConfig) -> RunConfig:
     if config.contrast is not None:
         config = replace(config, contrast=_filled_contrast(config.contrast, iterations))
     if isinstance(config.model, DeepLabV3PlusModel) and config.model.rates == "fit":
-        rates = fitting_rates(config.augment.crop, config.model.output_stride)
+        side = min(config.augment.crop) * config.model.enlarge
+        rates = fitting_rates(side, config.model.output_stride)
         config = replace(config, model=replace(config.model, rates=",".join(map(str, rates))))
     return config
 
@@ -114,7 +120,7 @@ def where_none(section: Any, values: dict[str, float]) -> Any:
     )
 
 
-def fitting_rates(crop: tuple[int, int], output_stride: int) -> list[int]:
-    """Dilations of ASPP that span as large a part of the crop as the paper's do of its own, at the most."""
-    share = min(1.0, min(crop) / (16 * PAPERS_MAP))
+def fitting_rates(side: float, output_stride: int) -> list[int]:
+    """Dilations of ASPP for crops with a shorter side of `side` pixels, at most the paper's."""
+    share = min(1.0, side / (16 * PAPERS_MAP))
     return [max(1, round(rate * share * 16 / output_stride)) for rate in PAPERS_RATES]

@@ -24,6 +24,11 @@ class AugmentSettings:
     scale: tuple[float, float] = setting(
         (0.5, 1.5), "range of the random scale; 1,1 for none", at_least=0.01, at_most=16
     )
+    same_scale: bool = setting(
+        False,
+        "teacher and student see an unlabelled crop at the same random scale; false, as in the paper: the "
+        "teacher sees it unscaled",
+    )
     flip: float = setting(0.5, "probability of a horizontal flip", at_least=0, at_most=1)
     flip_vertical: float = setting(
         0.0, "probability of a vertical flip, for images without an up", at_least=0, at_most=1
@@ -48,6 +53,9 @@ SCHEDULE = (
 POWER = "the power of schedule poly"
 
 
+WARM_UP = "iterations over which every learning rate rises from 0 to its value"
+
+
 @dataclass(frozen=True, kw_only=True)
 class SGDOptimiser:
     """SGD with the learning rate annealed at every iteration: the paper's."""
@@ -59,6 +67,7 @@ class SGDOptimiser:
     weight_decay: float = setting(5e-4, "weight decay", at_least=0)
     head_lr_factor: float = setting(1.0, HEAD_LR_FACTOR, above=0)
     decay_norms_and_biases: bool = setting(True, "weight decay for norms and biases too")
+    warm_up: int = setting(0, WARM_UP, at_least=0, at_most=MOST_ITERATIONS)
     schedule: Literal["poly", "cosine"] = setting("poly", SCHEDULE)
     power: float = setting(0.9, POWER, at_least=0)
 
@@ -72,6 +81,7 @@ class AdamWOptimiser:
     weight_decay: float = setting(0.01, "weight decay", at_least=0)
     head_lr_factor: float = setting(1.0, HEAD_LR_FACTOR, above=0)
     decay_norms_and_biases: bool = setting(True, "weight decay for norms and biases too")
+    warm_up: int = setting(0, WARM_UP, at_least=0, at_most=MOST_ITERATIONS)
     schedule: Literal["poly", "cosine"] = setting("poly", SCHEDULE)
     power: float = setting(0.9, POWER, at_least=0)
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from recoseg.data.image_files import read_rgb
 from recoseg.data.problem import FileError
 from recoseg.errors import UserError
-from recoseg.exchange.exporting import coco_text
 from recoseg.files import whole_file, write_whole
 from recoseg.label.actions import NotNowError
 from recoseg.label.label_folder import png_of
 from recoseg.label.marks import Bytes
+from recoseg.label_formats.exporting import coco_text
 from recoseg.overlay import Overlay
 from recoseg.types import IGNORE
 

@@ -57,7 +57,7 @@ class MeanTeacher(Method):
         trust_above: float = _TRUST_ABOVE,
         pixel_above: float = _PIXEL_ABOVE,
         decay: float = 0.99,
-        warm_up: Literal["mean", "fast"] = "mean",
+        warm_up: Literal["mean", "fast", "none"] = "mean",
         teacher_norm: Literal["average", "batch"] = "average",
         student_pass: Literal["separate", "together"] = "separate",
         supervised_start: int = 0,

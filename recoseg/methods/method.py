@@ -57,7 +57,7 @@ class Method(nn.Module, ABC):
         self.contrast: ContrastTerm | None = None  # on top of any method; what it keeps is saved with it
         self.register_buffer("class_weights", None, persistent=False)  # of the data, not learned
 
-    def evaluate_average(self, decay: float, warm_up: Literal["mean", "fast"] = "mean") -> None:
+    def evaluate_average(self, decay: float, warm_up: Literal["mean", "fast", "none"] = "mean") -> None:
         """From now on a moving average of the student is kept, and evaluated in its place."""
         self.teacher = Teacher(self.student, decay=decay, warm_up=warm_up)
 

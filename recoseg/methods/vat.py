@@ -46,7 +46,7 @@ class VAT(Method):
         radius: float = 1.0,
         trust_above: float = 0.97,
         decay: float = 0.99,
-        warm_up: Literal["mean", "fast"] = "mean",
+        warm_up: Literal["mean", "fast", "none"] = "mean",
         student_pass: Literal["separate", "together"] = "separate",
         supervised_start: int = 0,
         ramp: int = 0,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from recoseg.models.encoders import Encoder, EncoderOutput
-from recoseg.models.layers import Normalise, initialise, quiet, zero
+from recoseg.models.layers import Normalise, enlarge_images, initialise, quiet, zero
 from recoseg.models.linear_probe import LinearProbe
 from recoseg.models.network import SegmentationNetwork, require_images
 from recoseg.types import ModelOutput
@@ -45,8 +45,10 @@ class DeepLabV2(SegmentationNetwork):
         num_classes: int,
         feature_channels: int | None = None,
         probe: bool = False,
+        enlarge: float = 1.0,
     ) -> None:
         super().__init__()
+        self.enlarge = enlarge
         self.normalise = Normalise(mean=encoder.mean, std=encoder.std)
         self.classifier = _SummedPyramid(encoder.high_channels, num_classes, rates=RATES)
         self.apply(initialise)
@@ -65,7 +67,7 @@ class DeepLabV2(SegmentationNetwork):
 
     def encode(self, images: Tensor) -> EncoderOutput:
         require_images(images, smallest=self.encoder.output_stride)
-        normalised = self.normalise(images)
+        normalised = enlarge_images(self.normalise(images), self.enlarge)
         if self.probe is not None:
             return EncoderOutput(self.encoder.levels(normalised))
         encoded: EncoderOutput = self.encoder(normalised)

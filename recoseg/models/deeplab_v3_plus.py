@@ -9,7 +9,16 @@ from torch import Tensor
 
 from recoseg.models.bilinear import resize
 from recoseg.models.encoders import Encoder, EncoderOutput
-from recoseg.models.layers import ASPP, Normalise, conv_norm_relu, convolved_head, initialise, quiet, zero
+from recoseg.models.layers import (
+    ASPP,
+    Normalise,
+    conv_norm_relu,
+    convolved_head,
+    enlarge_images,
+    initialise,
+    quiet,
+    zero,
+)
 from recoseg.models.linear_probe import LinearProbe
 from recoseg.models.network import SegmentationNetwork, require_images
 from recoseg.types import ModelOutput
@@ -22,7 +31,8 @@ RATES = {8: (12, 24, 36), 16: (6, 12, 18), 32: (3, 6, 9)}
 class DeepLabV3Plus(SegmentationNetwork):
     """Images in [0, 1], (B, 3, H, W) -> logits (B, K, H/4, W/4), and features (B, D, H/4, W/4) if asked for.
 
-    Both heads read the same decoder output of `decoder_width` + 48 channels, 304 in the paper.
+    With `enlarge`, images are enlarged first, and the maps are larger by that factor. Both heads read
+    the same decoder output of `decoder_width` + 48 channels, 304 in the paper.
     """
 
     passes_are_apart = True
@@ -34,6 +44,7 @@ class DeepLabV3Plus(SegmentationNetwork):
         num_classes: int,
         feature_channels: int | None = None,
         probe: bool = False,
+        enlarge: float = 1.0,
         decoder_width: int = 256,
         separable: bool = False,
         dropout: float = 0.1,
@@ -41,6 +52,7 @@ class DeepLabV3Plus(SegmentationNetwork):
         pooling_norm: bool = True,
     ) -> None:
         super().__init__()
+        self.enlarge = enlarge
         self.normalise = Normalise(mean=encoder.mean, std=encoder.std)
         self.aspp = ASPP(
             encoder.high_channels,
@@ -67,7 +79,7 @@ class DeepLabV3Plus(SegmentationNetwork):
 
     def encode(self, images: Tensor) -> EncoderOutput:
         require_images(images, smallest=self.encoder.output_stride)
-        normalised = self.normalise(images)
+        normalised = enlarge_images(self.normalise(images), self.enlarge)
         if self.probe is not None:
             return EncoderOutput(self.encoder.levels(normalised))
         encoded: EncoderOutput = self.encoder(normalised)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from recoseg.errors import UserError
@@ -27,6 +28,13 @@ class Normalise(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         return (images - self.mean) / self.std
+
+
+def enlarge_images(images: Tensor, factor: float) -> Tensor:
+    """(B, 3, H, W) -> the same with sides `factor` times as long."""
+    if factor == 1:
+        return images
+    return F.interpolate(images, scale_factor=factor, mode="bilinear", align_corners=False)
 
 
 def conv_norm_relu(

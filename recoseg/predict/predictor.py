@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import overload
 
@@ -34,6 +34,7 @@ class SizeProtocol:
     overlap: float = OVERLAP
     flip: bool = False
     scales: tuple[float, ...] = (1.0,)
+    enlarge: float = 1.0  # by which the network enlarges images
 
     def __post_init__(self) -> None:
         self.by_window(_WINDOW if self.window is None else self.window)  # refuses what makes no protocol
@@ -51,7 +52,9 @@ class SizeProtocol:
 
     def most_pixels(self, num_classes: int) -> int:
         """The largest image that is shown whole; the activations of a look grow with its scale."""
-        return int(min(_WHOLE_PIXELS, LOGIT_BYTES / (4 * num_classes)) / max(1.0, *self.scales) ** 2)
+        return int(
+            min(_WHOLE_PIXELS, LOGIT_BYTES / (4 * num_classes)) / (self.enlarge * max(1.0, *self.scales)) ** 2
+        )
 
     def usual_window(self, num_classes: int) -> int:
         """A window of `_WINDOW`, smaller where there are many classes; a multiple of 32."""
@@ -87,7 +90,8 @@ class Predictor:
         bit_depth: int = FULL_DEPTH,
     ) -> None:
         self.network = network.to(device).eval()
-        self.classes, self.device, self.protocol = classes, device, protocol or SizeProtocol()
+        self.classes, self.device = classes, device
+        self.protocol = replace(protocol or SizeProtocol(), enlarge=getattr(network, "enlarge", 1.0))
         self.bit_depth = bit_depth  # of grey images of more than 8 bits
 
     def __repr__(self) -> str:

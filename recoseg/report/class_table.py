@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recoseg.report.markup import Markup, breakable, for_screen_readers, joined, legend, run_colour, tag
+from recoseg.report.markup import (
+    Markup,
+    breakable,
+    colour_box,
+    for_screen_readers,
+    joined,
+    legend,
+    run_colour,
+    tag,
+)
 from recoseg.report.run_view import RunView
 from recoseg.score_names import SCORE_NAMES
 from recoseg.text import hundredths
@@ -99,7 +108,3 @@ def _pixel_share(index: int, runs: Sequence[RunView]) -> float | None:
     confusion = next(run.scores["confusion"] for run in runs if run.scores)
     total = sum(map(sum, confusion))
     return sum(confusion[index]) / total if total else None
-
-
-def colour_box(colour: tuple[int, int, int]) -> Markup:
-    return tag("span", class_="box", style=f"background:rgb{colour}".replace(" ", ""))

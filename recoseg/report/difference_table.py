@@ -9,8 +9,7 @@ from torch import Tensor
 
 from recoseg.evaluate.disagreement import BETTER, WORSE, difference
 from recoseg.evaluate.resampling import Gain, Interval
-from recoseg.report.class_table import colour_box
-from recoseg.report.markup import Markup, breakable, joined, run_heading, tag
+from recoseg.report.markup import Markup, breakable, colour_box, joined, run_heading, tag
 from recoseg.report.run_view import RunView, are_folds
 from recoseg.score_names import SCORE_NAMES
 from recoseg.text import DASH, how_many, hundredths, percent, points, points_range

@@ -1,31 +1,40 @@
-"""HTML built so that escaping is the default: only what `tag` made, or what is marked, goes in as it is."""
+"""HTML that is escaped by default: pages are made by `templates/`, charts and tables by `tag`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from html import escape
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup as Markup
+from markupsafe import escape
+
+from recoseg.text import percent
 
 _VOID_ELEMENTS = {"img", "input"}
-"""Those of ours that HTML never closes."""
+"""HTML never closes these."""
 
 
-class Markup(str):
-    """Text that is HTML already; any other string is escaped where it is inserted."""
+def render(template: str, **values: Any) -> Markup:
+    """Fill a template of `templates/` with values. Strings are escaped unless they are `Markup`."""
+    return Markup(_ENVIRONMENT.get_template(template).render(values))
 
-    __slots__ = ()
+
+def source(name: str) -> Markup:
+    """Return a style sheet or a script of `templates/` as it is."""
+    assert _ENVIRONMENT.loader is not None
+    return Markup(_ENVIRONMENT.loader.get_source(_ENVIRONMENT, name)[0])
 
 
 def tag(name: str, /, *content: str, **attributes: str | float | bool | None) -> Markup:
     """An element. `class_` stands for class and `data_key` for data-key; False and None leave one out."""
-    opening = f"<{name}{''.join(_attribute(key, value) for key, value in attributes.items())}>"
-    if name in _VOID_ELEMENTS:
-        return Markup(opening)
-    return Markup(f"{opening}{joined(content)}</{name}>")
+    opening = Markup(f"<{name}{''.join(_attribute(key, value) for key, value in attributes.items())}>")
+    return opening if name in _VOID_ELEMENTS else opening + joined(content) + Markup(f"</{name}>")
 
 
 def joined(content: Iterable[str]) -> Markup:
-    return Markup("".join(part if isinstance(part, Markup) else escape(part) for part in content))
+    return Markup("").join(content)
 
 
 def _attribute(key: str, value: str | float | bool | None) -> str:
@@ -47,8 +56,7 @@ def run_colour(index: int) -> str:
 
 def breakable(name: str) -> Markup:
     """A name that wraps after its underscores, dots and slashes, where browsers would break inside a word."""
-    parts = re.split(r"(?<=[_./\\])(?=.)", name)
-    return Markup("<wbr>".join(escape(part) for part in parts))
+    return Markup("<wbr>").join(re.split(r"(?<=[_./\\])(?=.)", name))
 
 
 def run_heading(name: str, index: int, *, level: str = "h3") -> Markup:
@@ -63,3 +71,19 @@ def legend(names: Iterable[str]) -> Markup:
         for i, name in enumerate(names)
     )
     return tag("ul", *items, class_="legend")
+
+
+def colour_box(colour: tuple[int, int, int]) -> Markup:
+    """A box of a class's colour."""
+    return tag("span", class_="box", style=f"background:rgb{colour}".replace(" ", ""))
+
+
+_ENVIRONMENT = Environment(
+    loader=PackageLoader("recoseg.report"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_ENVIRONMENT.filters |= {"percent": percent}
+_ENVIRONMENT.globals |= {"colour_box": colour_box, "run_colour": run_colour, "run_heading": run_heading}

@@ -1,129 +1,117 @@
-"""The first section, how good each run is and from how many labels; and the last, how to repeat it."""
+"""The first section, the scores and labels of each run; and the last, how to repeat it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from recoseg.evaluate import METRICS
-from recoseg.report.first_look import first_look
-from recoseg.report.markup import Markup, joined, run_heading, tag
+from recoseg.report.markup import Markup, render
+from recoseg.report.overview import overview
 from recoseg.report.run_view import RunView, are_folds, repeated_by, seed_groups
 from recoseg.report.standing import may_be_chance
 from recoseg.score_names import LAST_WEIGHTS, SCORE_NAMES
 from recoseg.text import DASH, count, how_many, percent, percent_range, points
 
-SURENESS = "95% interval, from drawing the validation images anew"
-
 
 def summary(runs: Sequence[RunView]) -> Markup:
-    shown = _facts(runs[0]) if len(runs) == 1 else _comparison(runs)
-    notes = [*_weights_note(runs), *_sureness(runs), *_start_notes(runs)]
-    return joined([shown, *notes, _class_notes(runs), *_best_notes(runs)])
+    """The facts of a single run, or a table of several; then what to know when you read the scores."""
+    alone = len(runs) == 1
+    return render(
+        "summary.html",
+        facts=_measures(runs[0]) if alone else [],
+        words=[("Method", runs[0].method), ("Network", runs[0].network), ("Scored weights", runs[0].weights)],
+        overview=None if alone else overview(runs),
+        headings=["Run", *(name for name, _ in _measures(runs[0]))],
+        rows=[_comparison_row(number, runs) for number in range(len(runs))],
+        weights_notes=_weights_notes(runs),
+        interval_note=_interval_note(runs),
+        notes=[*_start_notes(runs), *_class_notes(runs), *_best_notes(runs)],
+    )
 
 
-def _weights_note(runs: Sequence[RunView]) -> list[Markup]:
-    """Says where some runs are scored by an average of their weights and others are not."""
+def _weights_notes(runs: Sequence[RunView]) -> list[str]:
+    """A warning where some runs are scored by an average of their weights and others are not."""
     last = [run.name for run in runs if run.weights == LAST_WEIGHTS]
     averaged = [run for run in runs if run.weights.startswith("EMA")]
     if not (last and averaged):
         return []
     others, decay = some([run.name for run in averaged]), averaged[0].weights.removeprefix("EMA ")
-    text = (
+    return [
         f"Not on equal terms: scores of {some(last)} are those of the last weights, scores of {others} those "
         f"of a moving average (EMA). Train the former with --method.average {decay} too."
-    )
-    return [tag("p", text, class_="note")]
+    ]
 
 
-def _sureness(runs: Sequence[RunView]) -> list[Markup]:
-    """How far other images could have moved the scores."""
-    known = [run.survey for run in runs if run.survey and run.survey.interval]
-    if len(runs) > 1:
-        text = (
-            "Ranges below a score are 95% intervals: how far another choice of images could have moved it. "
-            "Differences are surer than that where runs are scored on the same images."
+def _interval_note(runs: Sequence[RunView]) -> str | None:
+    """What the intervals mean; None where no run has one."""
+    surveys = [run.survey for run in runs if run.survey]
+    intervals = [survey.interval for survey in surveys if survey.interval]
+    if len(runs) > 1 and intervals:
+        return (
+            "Ranges below a score are 95% intervals: bootstrap over the validation images. "
+            "Differences between runs on the same images are more certain."
         )
-    elif known and known[0].interval:
-        number = how_many(known[0].num_images, "image")
-        text = (
-            f"Mean IoU {percent_range(*known[0].interval)} with a probability of 95%, as far as these "
-            f"{number} tell; chance in training comes on top."
+    if intervals:
+        number = how_many(surveys[0].num_images, "image")
+        return (
+            f"Mean IoU {percent_range(*intervals[0])}: 95% bootstrap interval over {number}. "
+            "Chance in training comes on top."
         )
-    elif runs[0].survey and runs[0].survey.num_images == 1:
-        known = [runs[0].survey]
-        text = "Scored on one image: how far other images would move the score, nobody can tell."
-    return [tag("p", text, class_="note sureness")] if known else []
+    if len(runs) == 1 and surveys and surveys[0].num_images == 1:
+        return "Scored on one image: too few images for a confidence interval."
+    return None
 
 
-def _start_notes(runs: Sequence[RunView]) -> list[Markup]:
-    """How far training went beyond the probe of the frozen features that it started from."""
+def _start_notes(runs: Sequence[RunView]) -> list[str]:
+    """The gain of training over the probe of the frozen features that it started from."""
     notes = []
     for run in runs:
         if run.start is None or run.mean_iou is None or not run.iterations:
             continue
-        whose = f"{run.name}: " if len(runs) > 1 else ""
         gain = run.mean_iou - run.start
-        text = f"{whose}Linear probe of the frozen features {percent(run.start)}, training {points(gain)}."
+        text = f"Linear probe of the frozen features {percent(run.start)}, training {points(gain)}."
         if gain < 0:
             text += " Use the probe (--method probe), or train with a lower optimiser.lr."
-        notes.append(tag("p", text, class_="note"))
+        notes.append(_whose(run, runs) + text)
     return notes
 
 
-def _best_notes(runs: Sequence[RunView]) -> list[Markup]:
-    """Where best weights were kept besides the last: how they were chosen, so that nobody mistakes them."""
+def _best_notes(runs: Sequence[RunView]) -> list[str]:
+    """How the best weights were chosen, where a run keeps them in addition to the last."""
     notes = []
     for run in runs:
         if best := run.best:
-            whose = f"{run.name}: " if len(runs) > 1 else ""
             chosen = best["selection"]
-            text = (
-                f"{whose}scores here are those of the last weights. best.safetensors are those of "
-                f"iteration {count(best['iteration'])}, chosen by their mean IoU of "
+            notes.append(
+                f"{_whose(run, runs)}scores here are those of the last weights. best.safetensors are those "
+                f"of iteration {count(best['iteration'])}, chosen by their mean IoU of "
                 f"{percent(chosen['mean_iou'])} on {chosen['on']}; they have {percent(best['mean_iou'])} "
                 "on the validation images."
             )
-            notes.append(tag("p", text, class_="note"))
     return notes
 
 
-def _facts(run: RunView) -> Markup:
-    """One run: its numbers, the mean IoU large, and what it was."""
-    main, *others = _measures(run)
-    words = [("Method", run.method), ("Network", run.network), ("Scored weights", run.weights)]
-    return tag(
-        "dl",
-        _fact(*main, class_="main"),
-        *(_fact(*other) for other in others),
-        *(_fact(*other, class_="words") for other in words),
-        class_="facts",
-    )
+def _whose(run: RunView, runs: Sequence[RunView]) -> str:
+    """The start of a note about `run`: its name where there are several."""
+    return f"{run.name}: " if len(runs) > 1 else ""
 
 
-def _fact(name: str, value: str, *, class_: str | None = None) -> Markup:
-    return tag("div", tag("dt", name), tag("dd", value), class_=class_)
-
-
-def _comparison(runs: Sequence[RunView]) -> Markup:
-    """Several runs: a first look, and a row each with differences to the first."""
-    headings = ["Run", *(name for name, _ in _measures(runs[0]))]
-    rows = [_comparison_row(number, runs) for number in range(len(runs))]
-    head = tag("thead", tag("tr", *(tag("th", name, scope="col") for name in headings)))
-    table = tag("table", head, tag("tbody", *rows), class_="comparison")
-    return joined([first_look(runs), table])
-
-
-def _comparison_row(number: int, runs: Sequence[RunView]) -> Markup:
-    (heading, value), *others = _measures(runs[number])
-    kind = "strong" if _is_best(number, runs) else "span"
-    first = tag("td", tag(kind, value), _gain(number, runs), _interval(runs[number]), data_label=heading)
-    what = tag("small", _what_differs(runs[number], runs))
-    name = tag("th", run_heading(runs[number].name, number, level="span"), what, scope="row")
-    return tag("tr", name, first, *(tag("td", text, data_label=label) for label, text in others))
+def _comparison_row(number: int, runs: Sequence[RunView]) -> dict[str, Any]:
+    run = runs[number]
+    interval = run.survey.interval if run.survey else None
+    return {
+        "name": run.name,
+        "kind": _what_differs(run, runs),
+        "measures": _measures(run),
+        "is_best": _is_best(number, runs),
+        "gain": _gain(number, runs),
+        "interval": percent_range(*interval) if interval else None,
+    }
 
 
 def _what_differs(run: RunView, runs: Sequence[RunView]) -> str:
-    """The method; network and scored weights where runs have different ones."""
+    """The method; network and scored weights where they differ between runs."""
     words = [run.method]
     if len({each.network for each in runs}) > 1:
         words.append(run.network)
@@ -132,24 +120,16 @@ def _what_differs(run: RunView, runs: Sequence[RunView]) -> str:
     return "; ".join(words)
 
 
-def _gain(number: int, runs: Sequence[RunView]) -> Markup:
-    """How many points the run is above the first, which has no such number; folds have none either."""
-    mine, first = runs[number].mean_iou, runs[0].mean_iou
-    if number == 0 or mine is None or first is None or are_folds(runs):
-        return tag("small")  # keeps the numbers in line
-    return tag("small", points(mine - first), title=f"points, compared with {runs[0].name}")
-
-
-def _interval(run: RunView) -> Markup:
-    """Between which values the score would be for nearly all choices of images."""
-    found = run.survey.interval if run.survey else None
-    if found is None:
-        return Markup()
-    return tag("small", percent_range(*found), title=SURENESS, class_="interval")
+def _gain(number: int, runs: Sequence[RunView]) -> str | None:
+    """Points above the first run, which has no such number; folds have none either."""
+    own, first = runs[number].mean_iou, runs[0].mean_iou
+    if number == 0 or own is None or first is None or are_folds(runs):
+        return None
+    return points(own - first)
 
 
 def _measures(run: RunView) -> list[tuple[str, str]]:
-    """(what, how much), the most important first."""
+    """(name, value), the most important first."""
     scores = run.scores or {}
     names = (SCORE_NAMES[name] for name in ("iou", "boundary_iou", "boundary_f", "accuracy"))
     return [
@@ -167,7 +147,7 @@ def _measures(run: RunView) -> list[tuple[str, str]]:
 
 
 def _partly(run: RunView) -> str:
-    """Where only some pixels of a labelled image are: which."""
+    """The share of pixels that have labels; nothing where all have one."""
     if run.pixels is None:
         return ""
     share = run.pixels if run.pixels.endswith("%") else how_many(int(run.pixels), "pixel")
@@ -175,14 +155,14 @@ def _partly(run: RunView) -> str:
 
 
 def _is_best(number: int, runs: Sequence[RunView]) -> bool:
-    """Nobody is above it, and its lead over none of the others may be chance."""
-    mine = runs[number].mean_iou
-    if mine is None or repeated_by([run.settings for run in runs]) or seed_groups(runs):
+    """Whether no run scores higher, and its lead over no other run may be chance."""
+    own = runs[number].mean_iou
+    if own is None or repeated_by([run.settings for run in runs]) or seed_groups(runs):
         return False
     scored = [run for run in runs if run.mean_iou is not None]
-    highest = percent(max(run.mean_iou or 0 for run in scored)) == percent(mine)
+    highest = percent(max(run.mean_iou or 0 for run in scored)) == percent(own)
     return highest and not any(
-        may_be_chance(runs[number], run) for run in scored if percent(run.mean_iou) != percent(mine)
+        may_be_chance(runs[number], run) for run in scored if percent(run.mean_iou) != percent(own)
     )
 
 
@@ -197,7 +177,7 @@ def _absent(run: RunView) -> list[str]:
 
 
 def _never_predicted(run: RunView) -> list[str]:
-    """Classes that have pixels, of which the network found none."""
+    """Classes that have pixels but were predicted nowhere."""
     confusion = run.scores["confusion"] if run.scores else []
     called = [sum(column) for column in zip(*confusion, strict=True)]
     return [
@@ -207,20 +187,21 @@ def _never_predicted(run: RunView) -> list[str]:
     ]
 
 
-def _class_notes(runs: Sequence[RunView]) -> Markup:
-    """Says which classes the mean leaves out and which were never predicted, and what runs lack."""
+def _class_notes(runs: Sequence[RunView]) -> list[str]:
+    """Classes that the mean leaves out, classes that were never predicted, and what runs lack."""
     waiting = [run.name for run in runs if not run.scores]
     notes = [f"Not evaluated yet: {', '.join(waiting)}."] if waiting else []
-    if blind := [run.name for run in runs if run.survey is None]:
-        notes.append(f"Without weights, so without pictures and relations of classes: {', '.join(blind)}.")
+    if unweighted := [run.name for run in runs if run.survey is None]:
+        names = ", ".join(unweighted)
+        notes.append(f"Without weights, so without pictures and relations of classes: {names}.")
     for run in runs:
-        whose = f"{run.name}: " if len(runs) > 1 else ""
-        if names := _never_predicted(run):
-            notes.append(f"{whose}{how_many(len(names), 'class')} never predicted: {some(names)}.")
-        if names := _absent(run):
-            left = f"{how_many(len(names), 'class')} in neither truth nor prediction, left out of the mean"
-            notes.append(f"{whose}{left}: {some(names)}.")
-    return joined(tag("p", note, class_="note") for note in notes)
+        whose = _whose(run, runs)
+        if missed := _never_predicted(run):
+            notes.append(f"{whose}{how_many(len(missed), 'class')} never predicted: {some(missed)}.")
+        if absent := _absent(run):
+            left = f"{how_many(len(absent), 'class')} in neither truth nor prediction, left out of the mean"
+            notes.append(f"{whose}{left}: {some(absent)}.")
+    return notes
 
 
 def some(names: Sequence[str], most: int = 8) -> str:
@@ -230,13 +211,5 @@ def some(names: Sequence[str], most: int = 8) -> str:
 
 
 def origin(runs: Sequence[RunView]) -> Markup:
-    return joined(_run_origin(run, number, alone=len(runs) == 1) for number, run in enumerate(runs))
-
-
-def _run_origin(run: RunView, number: int, *, alone: bool) -> Markup:
-    heading = Markup() if alone else run_heading(run.name, number)
-    command = tag("pre", tag("code", run.command), class_="command", tabindex="0")
-    settings = tag(
-        "details", tag("summary", "Settings"), tag("pre", tag("code", run.config_yaml), tabindex="0")
-    )
-    return tag("div", heading, command, settings, class_="origin")
+    """The command and the settings of each run."""
+    return render("origin.html", runs=runs)

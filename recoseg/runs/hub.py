@@ -1,17 +1,14 @@
-"""Runs on the Hugging Face Hub: put there with their card, and fetched into the hub's own cache."""
+"""Runs on the Hugging Face Hub: pushed with a card, and fetched into the hub's own cache."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recoseg.config.load import to_yaml
 from recoseg.config.settings import RunConfig
 from recoseg.errors import UserError, is_shortage
 from recoseg.files import as_path
@@ -22,124 +19,71 @@ if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 SCHEME = "hf://"
-CARD = "README.md"
 
-_REPOSITORY = r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}"
-_MADE_BY_THE_HUB = {".gitattributes"}
+_LOG_IN = "log in with `hf auth login`, or set HF_TOKEN"
+_REMEDIES = {
+    401: f"you are not logged in, the hub does not accept your token, or there is no such model; {_LOG_IN}",
+    403: "your token may not write there; use a token that may, or a name below your own",
+    404: f"there is no such model or revision, or it is private and not yours; {_LOG_IN}",
+}
 
 
 def local_folder(run: str | Path) -> Path:
-    """Where a run is on this machine; that of `hf://user/name` or `hf://user/name@revision` is fetched.
-
-    Nothing but the files of a run is, whatever else lies there.
-    """
+    """Return the folder of a run; fetch the files of `hf://user/name` or `hf://user/name@revision`."""
     if not str(run).startswith(SCHEME):
         return as_path(run, what="run")
     name, at, revision = str(run).removeprefix(SCHEME).partition("@")
-    require_name(name, what=str(run), form=f"{SCHEME}USER/NAME, or {SCHEME}USER/NAME@REVISION")
-    if at and not revision:
-        raise UserError(f"{run}: give a branch, a tag or a commit after the @, or leave it out")
-    hub = _hub()
-    folder = RunFolder(Path())
-    wanted = [file.name for file in (folder.config, folder.split, folder.metrics, folder.weights)]
-    with _in_a_line(f"cannot fetch {run}", name):
-        fetched = Path(hub.snapshot_download(name, revision=revision or None, allow_patterns=wanted))
+    if name.count("/") != 1 or (at and not revision):
+        form = f"{SCHEME}USER/NAME, or {SCHEME}USER/NAME@REVISION"
+        raise UserError(f"got {shortened(repr(run))}, needs {form} (a branch, a tag or a commit)")
+    hub, folder = _hub(), RunFolder(Path())
+    files = [file.name for file in (folder.config, folder.split, folder.metrics, folder.weights)]
+    with _in_a_line(f"cannot fetch {run}"):
+        fetched = Path(hub.snapshot_download(name, revision=revision or None, allow_patterns=files))
     if not RunFolder(fetched).is_run():
-        raise UserError(
-            f"{run} is not a run of recoseg: it has no {folder.config.name} and {folder.split.name}"
-        )
+        raise UserError(f"{run} is not a run of recoseg: it has no {files[0]} and {files[1]}")
     return fetched
 
 
 def push(content: Mapping[str, str | Path], name: str, *, public: bool, force: bool) -> str:
-    """Put files (name there -> text, or a file of ours) into the repository; returns its address.
+    """Commit files (name on the hub -> text or local file) to a model and return its address.
 
-    It is made if there is none, private unless `public`. Into one that holds files already they are put only
-    with `force`, as a new commit, and only if it is as public as was said.
+    A new model is private unless `public`. A model that holds files takes a commit only with `force`.
     """
-    require_name(name, what=name, form="USER/NAME")
     hub = _hub()
     from huggingface_hub import CommitOperationAdd
 
-    what = f"cannot push to {name}"
-    with _in_a_line(what, name):
-        created = not _exists(hub, name, public=public)
-    if not created:
-        with _in_a_line(what, name):
-            _require_as_asked(hub, name, public=public, force=force)
-    operations = [
-        CommitOperationAdd(there, part.encode() if isinstance(part, str) else part)
-        for there, part in content.items()
-    ]
-    with _in_a_line(what, name):
+    with _in_a_line(f"cannot push to {name}"):
+        hub.create_repo(name, private=not public, exist_ok=True)
+        about = hub.model_info(name)
+    held = {file.rfilename for file in about.siblings or ()} - {".gitattributes"}
+    if held and not force:
+        raise UserError(
+            f"{name} exists already, with {how_many(len(held), 'file')}: choose another name, or add the run "
+            "as a new commit with --force"
+        )
+    if about.private and public:
+        raise UserError(f"{name} is private: change that in its settings on the hub, or leave out --public")
+    if not about.private and not public:
+        raise UserError(f"{name} is public: give --public if all may see this run, or choose another name")
+    parts = {path: part.encode() if isinstance(part, str) else part for path, part in content.items()}
+    with _in_a_line(f"cannot push to {name}"):
+        operations = [CommitOperationAdd(path, part) for path, part in parts.items()]
         hub.create_commit(name, operations, commit_message="A run of recoseg")
     return f"{hub.endpoint}/{name}"
 
 
-def _exists(hub: HfApi, name: str, *, public: bool) -> bool:
-    """Whether the repository was there before; else it is there now."""
-    try:
-        hub.create_repo(name, private=not public)
-        return False
-    except Exception as error:
-        if _status(error) != 409:
-            raise
-        return True
+def without_folders(config: RunConfig) -> RunConfig:
+    """Return the config with only the last part of every absolute path: the rest describes this machine."""
 
-
-def _require_as_asked(hub: HfApi, name: str, *, public: bool, force: bool) -> None:
-    about = hub.model_info(name)
-    there = {file.rfilename for file in about.siblings or ()} - _MADE_BY_THE_HUB
-    if there and not force:
-        raise UserError(
-            f"{name} exists already, with {how_many(len(there), 'file')}: choose another name, or put the "
-            "run into it as a new commit with --force"
+    def shortened_paths(section: Any) -> Any:
+        paths = [f.name for f in dataclasses.fields(section) if f.metadata.get("is_path")]
+        values = {name: Path(getattr(section, name) or "") for name in paths}
+        return dataclasses.replace(
+            section, **{k: path.name for k, path in values.items() if path.is_absolute()}
         )
-    if public and about.private:
-        raise UserError(
-            f"{name} is private: make it public in its settings on the hub, or leave out --public"
-        )
-    if not public and not about.private:
-        raise UserError(f"{name} is public: give --public if all may see this run, or choose another name")
 
-
-def without_places(config: RunConfig) -> RunConfig:
-    """The config with the last part of every path of this machine, which is nobody else's business."""
-    sections = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
-    return dataclasses.replace(
-        config, **{name: _section_without_places(section) for name, section in sections.items()}
-    )
-
-
-def _section_without_places(section: Any) -> Any:
-    if section is None:
-        return None
-    paths = {
-        f.name: getattr(section, f.name) for f in dataclasses.fields(section) if f.metadata.get("is_path")
-    }
-    places = {name: Path(value) for name, value in paths.items() if value and Path(value).is_absolute()}
-    return dataclasses.replace(section, **{name: place.name for name, place in places.items()})
-
-
-def files_of(
-    folder: RunFolder, config: RunConfig, weights: Path, *, iteration: int, card: str
-) -> dict[str, str | Path]:
-    """What of a run is pushed, by its name there: all that opening it takes, the scores so far, the card."""
-    scores = [line for line in folder.read_metrics() if line["iteration"] <= iteration]
-    return {
-        CARD: card,
-        folder.config.name: to_yaml(config),
-        folder.split.name: folder.split,
-        folder.metrics.name: "".join(json.dumps(line) + "\n" for line in scores),
-        folder.weights.name: weights,
-    }
-
-
-def require_name(name: str, *, what: str, form: str) -> None:
-    if not re.fullmatch(_REPOSITORY, name, re.ASCII):
-        raise UserError(
-            f"got {shortened(repr(what))}, needs {form}: letters, digits, '-', '_' and '.', up to 96 each"
-        )
+    return dataclasses.replace(config, data=shortened_paths(config.data), model=shortened_paths(config.model))
 
 
 def _hub() -> HfApi:
@@ -151,50 +95,23 @@ def _hub() -> HfApi:
 
 
 @contextmanager
-def _in_a_line(what: str, name: str) -> Iterator[None]:
-    """Troubles of the hub as one line that says what to do; those of our disk stay what they are."""
+def _in_a_line(what: str) -> Iterator[None]:
+    """Raise errors of the hub as one line with what to do; errors of the local disk stay as they are."""
     try:
         yield
-    except UserError:
-        raise
     except Exception as error:
         if is_shortage(error) or (isinstance(error, OSError) and error.errno and error.filename):
             raise
-        # A traceback would show the cause with whatever the hub repeats of the request.
-        cause = error if without_tokens(str(error)) == str(error) else None
-        raise UserError(f"{what}: {_remedy(error, name)}") from cause
-
-
-_LOG_IN = "log in with `hf auth login`, or set HF_TOKEN"
-
-
-def _remedy(error: Exception, name: str) -> str:
-    status = _status(error)
-    if status == 401:
-        known = "the hub does not accept your token" if _has_token() else "you are not logged in"
-        return f"{known}, or there is no such model; {_LOG_IN}"
-    if status == 403:
-        owner = name.partition("/")[0]
-        return f"your token may not write to what is {owner}'s; take one that may, or a name of your own"
-    if status == 404:
-        return f"there is no such model or revision, or it is private and not yours; {_LOG_IN}"
-    told = shortened(without_tokens(" ".join(str(error).split())), 200)
-    if status is not None or (isinstance(error, ValueError) and not isinstance(error, OSError)):
-        return f"the hub says: {told}"
-    return f"the hub cannot be reached ({told or type(error).__name__}); try again when you are online"
-
-
-def _status(error: BaseException | None) -> int | None:
-    """The HTTP status of an answer of the hub, also where another error was made of it."""
-    while error is not None:
-        status = getattr(getattr(error, "response", None), "status_code", None)
-        if isinstance(status, int):
-            return status
-        error = error.__cause__
-    return None
-
-
-def _has_token() -> bool:
-    from huggingface_hub import get_token
-
-    return get_token() is not None
+        responses = [getattr(one, "response", None) for one in (error, error.__cause__)]
+        status = next((one.status_code for one in responses if one is not None), None)
+        text = " ".join(str(error).split())
+        answer = shortened(without_tokens(text), 200) or type(error).__name__
+        if status in _REMEDIES:
+            remedy = _REMEDIES[status]
+        elif status or (isinstance(error, ValueError) and not isinstance(error, OSError)):
+            remedy = f"the hub says: {answer}"
+        else:
+            remedy = f"the hub cannot be reached ({answer}); try again when you are online"
+        # A traceback would show the cause, with any token that the hub repeats.
+        cause = error if without_tokens(text) == text else None
+        raise UserError(f"{what}: {remedy}") from cause

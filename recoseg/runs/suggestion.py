@@ -19,6 +19,7 @@ from recoseg.builders.data import class_counter
 from recoseg.builders.models import build_starting_model
 from recoseg.config.load import load
 from recoseg.config.model_settings import DeepLabV3PlusModel
+from recoseg.config.settings import HORIZON
 from recoseg.data.file_dataset import FileDataset
 from recoseg.data.image_files import upright_size
 from recoseg.data.worker_processes import Progress
@@ -42,6 +43,11 @@ _MOST_SIZES = 200
 _FEW = 25
 _BUSY = 0.3
 _MOST_SCORED = 150  # validation images that a probe is scored on
+_ENLARGE = (1.0, 1.5, 2.0)
+_ENLARGE_ABOVE = 0.01
+"""Mean IoU that the folds must gain with larger images, which take longer to predict."""
+
+_CROP = 256  # pixels of a crop's side as the encoder sees it
 _ITERATIONS = 1000
 _LEAST_SEMI_SUPERVISED = 500
 """Iterations from a random start: in fewer, a young teacher costs more than unlabelled images give."""
@@ -92,12 +98,13 @@ class MachineFacts:
 
 @dataclass(frozen=True)
 class ProbeFacts:
-    """What the frozen features of the encoder know already."""
+    """Scores of a linear probe of the encoder's frozen features."""
 
     mean_iou: float
     interval: Interval | None
     num_images: int  # that it was scored on
-    have_no_up: bool  # whether images that are flipped or turned are as likely
+    have_no_up: bool  # flipped or turned images are as likely
+    enlarge: float = 1.0  # the factor with the best folds
 
     def __str__(self) -> str:
         between = f" ({percent_range(*self.interval)})" if self.interval else ""
@@ -162,42 +169,59 @@ def measure_probe(
     if not val:
         return None
     scored = [val[place] for place in permutation(len(val), 0, "init")[:_MOST_SCORED]]
-    section = DeepLabV3PlusModel(encoder=ENCODER, pretrained="auto", start="probe")
-    network, _ = build_starting_model(section, len(dataset.classes), seed=0)
-    assert isinstance(network, SegmentationNetwork)
     train, device = dataset.keys("train"), torch.device("cpu")
     shares = torch.tensor([facts.shares[name] for name in dataset.classes.names])
-    fit_probe(
-        network,
-        dataset,
-        [key for key in train if dataset.has_labels(key)],
-        len(dataset.classes),
-        sparse=dataset.partial,
-        class_weights=root_inverse_frequency(shares),
-        device=device,
-        progress=progress,
-    )
+    labelled = [key for key in train if dataset.has_labels(key)]
+    best: tuple[float, float, SegmentationNetwork] | None = None  # mean IoU of the folds, factor, network
+    for enlarge in _ENLARGE:
+        if best and enlarge * facts.longest > LARGE:
+            break
+        section = DeepLabV3PlusModel(encoder=ENCODER, pretrained="auto", start="probe", enlarge=enlarge)
+        network, _ = build_starting_model(section, len(dataset.classes), seed=0)
+        assert isinstance(network, SegmentationNetwork)
+        fit = fit_probe(
+            network,
+            dataset,
+            labelled,
+            len(dataset.classes),
+            sparse=dataset.partial,
+            class_weights=root_inverse_frequency(shares),
+            device=device,
+            progress=progress,
+        )
+        if best is None or (fit.mean_iou or 0) > best[0] + _ENLARGE_ABOVE:
+            best = fit.mean_iou or 0, enlarge, network
+    assert best is not None
+    _, enlarge, network = best
     scores = evaluate(network, dataset, scored, device=device, each_image=True)
     assert scores.images is not None
     no_up = have_no_up(network, dataset, [*train, *dataset.keys("val")], device=device)
-    return ProbeFacts(scores.mean_iou, mean_iou_interval(scores.images), len(scored), no_up)
+    return ProbeFacts(scores.mean_iou, mean_iou_interval(scores.images), len(scored), no_up, enlarge)
 
 
 def suggested_yaml(
-    facts: FolderFacts, machine: MachineFacts, run: Schedule, *, have_no_up: bool = False
+    facts: FolderFacts, machine: MachineFacts, run: Schedule, probe: ProbeFacts | None = None
 ) -> str:
     """A config with a comment for each choice. Names of folders and classes are values or comments in it."""
-    crop = min(256, 32 * max(1, min(facts.size) // 32))
+    enlarge = probe.enlarge if probe else 1.0
+    crop = min(16 * round(_CROP / enlarge / 16), 32 * max(1, min(facts.size) // 32))
     if not facts.is_semi_supervised:
-        learning = "method: supervised # there are fewer unlabelled than labelled images"
+        average = (
+            f"\n  average: {1 - HORIZON / run.iterations:.5f}\n  warm_up: none" if machine.has_weights else ""
+        )
+        learning = f"method: # there are fewer unlabelled than labelled images\n  name: supervised{average}"
     elif machine.has_weights:
-        learning = f"{_SEMI_SUPERVISED}\n  weight: 0.1 # gentle, as the learning rate is"
+        learning = _SEMI_SUPERVISED.format(warm_up="none # the start is worth averaging")
+        learning += "\n  weight: 0.1 # gentle, as the learning rate is"
     elif run.iterations < _LEAST_SEMI_SUPERVISED:
         learning = f"method: supervised # from a random start, a teacher needs {_LEAST_SEMI_SUPERVISED} steps"
     else:
-        learning = _SEMI_SUPERVISED
-    turned = _TURNED if have_no_up else ""
-    start, rates = (_PROBE, _GENTLE_RATES) if machine.has_weights else ("random", _RATES)
+        learning = _SEMI_SUPERVISED.format(warm_up="fast")
+    turned = _TURNED if probe and probe.have_no_up else ""
+    start, rates = ("random", _RATES)
+    if machine.has_weights:
+        start, rates = _PROBE, _GENTLE_RATES.format(warm_up=run.iterations // 20)
+        start += f"\n  enlarge: {enlarge:g} # scored best in folds of the probe" if enlarge > 1 else ""
     root = yaml.safe_dump(str(facts.root), default_style='"', allow_unicode=True, width=float("inf")).strip()
     weights = "published weights, which help a lot" if machine.has_weights else _NO_WEIGHTS
     return f"""\
@@ -208,6 +232,7 @@ data:
   root: {root}
 augment:
   crop: [{crop}, {crop}] # of images of {facts.size[0]}x{facts.size[1]}
+  same_scale: true # teacher and student see unlabelled crops at one scale
 {turned}  jitter: 0.5
   jitter_strength: 0.3
   blur: 0.2
@@ -238,8 +263,9 @@ _PROBE = """\
 probe # a linear classifier of the encoder's features, to which the decoder adds
   frozen_batch_norm: encoder"""
 _GENTLE_RATES = """\
-  lr: 0.0001 # keeps what the encoder has learned from ImageNet
-  head_lr_factor: 10"""
+  lr: 0.0002 # keeps what the encoder has learned from ImageNet
+  head_lr_factor: 5
+  warm_up: {warm_up}"""
 _RATES = """\
   lr: 0.0006
   head_lr_factor: 5"""
@@ -252,7 +278,7 @@ method: # uses the unlabelled images too: see docs/choosing.md
   name: mean_teacher
   mix: classmix
   student_pass: together
-  warm_up: fast
+  warm_up: {warm_up}
 contrast:
   name: reco
   feature_channels: 128"""

@@ -42,6 +42,11 @@ def cosine(iteration: int, iterations: int) -> float:
     return (1 + math.cos(math.pi * iteration / iterations)) / 2
 
 
+def warmed_up(iteration: int, iterations: int, *, schedule: Schedule, warm_up: int) -> float:
+    """`schedule`, multiplied by a factor that rises to 1 over the first `warm_up` iterations."""
+    return schedule(iteration, iterations) * min(1.0, (iteration + 1) / (warm_up + 1))
+
+
 SCHEDULES: dict[str, tuple[Callable[..., float], tuple[str, ...]]] = {
     "poly": (poly, ("power",)),
     "cosine": (cosine, ()),

@@ -7,9 +7,10 @@ import torch
 
 from recoseg.augment.colour import as_often
 from recoseg.augment.weak_to_strong import STRONG_COLOURS
-from recoseg.builders.methods import build_weak_to_strong
+from recoseg.builders.methods import build_strong_view, build_weak_to_strong
 from recoseg.config.train_settings import AugmentSettings
 from recoseg.errors import UserError
+from recoseg.types import PseudoLabels
 
 PLAIN = AugmentSettings(jitter=0, blur=0, scale=(1, 1))
 
@@ -40,3 +41,13 @@ def test_strong_views_can_keep_their_colours() -> None:
 def test_a_share_of_colours_that_is_none_is_refused() -> None:
     with pytest.raises(UserError, match="colours is a share of how often colours change, between 0 and 1"):
         as_often(STRONG_COLOURS, 1.5)
+
+
+@pytest.mark.parametrize("same_scale", [False, True])
+def test_with_the_same_scale_the_student_sees_what_the_teacher_saw(same_scale) -> None:
+    augment = AugmentSettings(jitter=0, blur=0, flip=0, scale=(0.5, 0.5), same_scale=same_scale)
+    images, labels = torch.rand(2, 3, 8, 8), torch.arange(64).view(1, 8, 8).repeat(2, 1, 1)
+    pseudo = PseudoLabels(labels, torch.ones(2, 8, 8))
+    seen, moved = build_strong_view(augment, "none")(images, pseudo, None, torch.Generator().manual_seed(0))
+    assert torch.allclose(seen, images, atol=1e-6) == same_scale
+    assert torch.equal(moved.labels, labels) == same_scale

@@ -104,7 +104,7 @@ MISTAKES = [
     ("import plants plants/own", "plants/own lies in plants, which is only read"),
     ("import plants own --images nowhere", "--images nowhere is no folder"),
     ("import yolo plants own --images plants", "yolo has its images beside the labels: leave --images out"),
-    ("import plants own --thickness 0", "lines and points must be 1 to 999 pixels wide, not 0"),
+    ("import plants own --thickness 0", "--thickness: got 0, needs 1 to 999 pixels"),
     ("import labelme plants own", "plants holds no LabelMe file: a JSON with shapes and imagePath"),
     ("import plants/images own", "plants/images holds labels of no known format; give FORMAT"),
     ("export-labels plants x.json", "plants holds no labels/; give a dataset"),
@@ -153,6 +153,9 @@ def test_masks_go_to_the_tools_and_come_back(recoseg, plants, tmp_path) -> None:
     assert (
         outcome.out.splitlines()[1] == "tasks.xml: the labelling interface, for the settings of the project"
     )
+    (tmp_path / "others.xml").write_text("mine")
+    assert recoseg("export-labels", "own", "others.json", "--format", "label_studio").code == 1
+    assert (tmp_path / "others.xml").read_text() == "mine"
     tasks = json.loads((tmp_path / "tasks.json").read_text())
     assert [task["data"]["image"] for task in tasks] == ["s3://plants/a.jpg", "s3://plants/b.jpg"]
 

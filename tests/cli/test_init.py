@@ -8,10 +8,25 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from recoseg.cli.arguments import open_dataset
 from recoseg.config import load
-from recoseg.runs.suggestion import FolderFacts, MachineFacts, StepTimes, schedule, suggested_yaml, told
+from recoseg.probe import ProbeFit
+from recoseg.runs import suggestion
+from recoseg.runs.suggestion import (
+    FolderFacts,
+    MachineFacts,
+    ProbeFacts,
+    StepTimes,
+    schedule,
+    suggested_yaml,
+    told,
+)
 
 MACHINE = MachineFacts(cores=2, gigabytes=8, gpu=None, has_weights=True)
+
+
+def probe(*, have_no_up: bool = False, enlarge: float = 1.0) -> ProbeFacts:
+    return ProbeFacts(0.5, None, num_images=3, have_no_up=have_no_up, enlarge=enlarge)
 
 
 def facts(
@@ -49,6 +64,9 @@ def test_minutes_are_filled_with_steps_and_evaluations(tmp_path, times, minutes,
     assert config.train.channels_last
     assert config.contrast is not None
     assert (config.model.start, config.contrast.weight) == ("probe", 0.1)
+    assert (config.optimiser.warm_up, config.augment.same_scale) == (iterations // 20, True)
+    assert config.method.warm_up == "none"
+    assert config.method.decay == pytest.approx(1 - 1.2 / iterations)
 
 
 def test_without_pretrained_weights_there_is_nothing_to_be_gentle_with(tmp_path) -> None:
@@ -68,7 +86,7 @@ def test_images_without_an_up_are_flipped_and_turned(tmp_path) -> None:
     of, run = facts(tmp_path), schedule(StepTimes(1, 0))
     for no_up in (False, True):
         path = tmp_path / "config.yaml"
-        path.write_text(suggested_yaml(of, MACHINE, run, have_no_up=no_up), encoding="utf-8")
+        path.write_text(suggested_yaml(of, MACHINE, run, probe(have_no_up=no_up)), encoding="utf-8")
         augment = load(path).augment
         assert (augment.flip_vertical, augment.rotate) == ((0.5, 0.75) if no_up else (0, 0))
 
@@ -76,6 +94,31 @@ def test_images_without_an_up_are_flipped_and_turned(tmp_path) -> None:
 def test_fewer_unlabelled_images_than_labelled_ones_are_left_out(tmp_path) -> None:
     config = written(tmp_path, facts(tmp_path, unlabelled=9), StepTimes(1, 0))
     assert (config.method.name, config.contrast) == ("supervised", None)
+    assert (config.method.average, config.method.warm_up) == (pytest.approx(1 - 1.2 / 1000), "none")
+
+
+@pytest.mark.parametrize(("enlarge", "crop"), [(1.0, 224), (1.5, 176), (2.0, 128)])
+def test_crops_of_enlarged_images_fill_the_same_256_pixels_of_the_encoder(tmp_path, enlarge, crop) -> None:
+    path = tmp_path / "config.yaml"
+    text = suggested_yaml(facts(tmp_path), MACHINE, schedule(StepTimes(1, 0)), probe(enlarge=enlarge))
+    path.write_text(text, encoding="utf-8")
+    config = load(path)
+    assert (config.model.enlarge, config.augment.crop) == (enlarge, (crop, crop))
+
+
+@pytest.mark.parametrize(
+    ("folds", "enlarge"), [([0.5, 0.505, 0.6], 2.0), ([0.5, 0.52, 0.525], 1.5), ([0.5, 0.505, 0.508], 1.0)]
+)
+def test_images_are_enlarged_where_folds_gain_a_point(own_images, monkeypatch, folds, enlarge) -> None:
+    class Fit(ProbeFit):
+        mean_iou = property(lambda self: folds[int(2 * self.strength)])
+
+    monkeypatch.setattr(suggestion, "fit_probe", lambda network, *_, **__: Fit(network.enlarge - 1, None))
+    dataset = open_dataset("folder", str(own_images))
+    of = suggestion.look_at(dataset, own_images)
+    found = suggestion.measure_probe(dataset, of, progress=None)
+    assert found is not None
+    assert found.enlarge == enlarge
 
 
 @pytest.mark.parametrize("name", ["a\nsplit: {labels: 1}\n#", "a \"b\" 'c' \\n", "ä: # [x]", "a\x85b\u2028c"])

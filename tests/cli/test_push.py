@@ -22,7 +22,7 @@ from safetensors.torch import load_file
 
 import recoseg as package
 from recoseg.models.weights import save_weights
-from recoseg.runs.hub import local_folder, push, without_places
+from recoseg.runs.hub import local_folder, push, without_folders
 from recoseg.runs.run import Run
 
 pytest.importorskip("huggingface_hub")
@@ -126,7 +126,8 @@ class Answers(BaseHTTPRequestHandler):
         elif asked["organization"] != "anna":
             self.answer(403, {"error": "You don't have the rights to create a model under this namespace"})
         elif model in self.hub.files:
-            self.answer(409, {"error": "You already created this model repo"})
+            address = f"http://{self.headers['Host']}/{model}"
+            self.answer(409, {"error": "You already created this model repo", "url": address})
         else:
             self.hub.files[model], self.hub.private[model] = (
                 {".gitattributes": b""},
@@ -277,7 +278,7 @@ def test_no_path_of_this_machine_is_pushed(recoseg, tiny, photos, tmp_path, hub)
     assert str(tmp_path).encode() not in hub.files["anna/photos"]["weights.safetensors"]
     assert yaml.safe_load(hub.files["anna/photos"]["config.yaml"])["data"]["root"] == "photos"
     config = Run.open("run").config
-    assert without_places(without_places(config)) == without_places(config)
+    assert without_folders(without_folders(config)) == without_folders(config)
 
 
 def test_a_network_of_own_code_is_named_and_never_made_without_trust(
@@ -286,7 +287,7 @@ def test_a_network_of_own_code_is_named_and_never_made_without_trust(
     folder = trained_run("run", *small)
     outcome = recoseg("push", folder, "anna/own")
     assert outcome.code == 0, outcome.err
-    assert "whoever opens this run needs the code of model.factory 'small_network:small'" in outcome.err
+    assert "others need the code of model.factory 'small_network:small'" in outcome.err
     assert "trust=True" in hub.files["anna/own"]["README.md"].decode()
     with pytest.raises(package.UserError, match="give --trust"):
         package.load("hf://anna/own")
@@ -299,8 +300,8 @@ def test_a_name_that_holds_files_is_left_alone_unless_forced(recoseg, trained_ru
     outcome = recoseg("push", folder, "anna/mine")
     assert outcome.code == 1
     assert outcome.err == (
-        "recoseg: anna/mine exists already, with 1 file: choose another name, or put the run into it as a "
-        "new commit with --force\n"
+        "recoseg: anna/mine exists already, with 1 file: choose another name, or add the run as a new commit "
+        "with --force\n"
     )
     assert not hub.commits
     assert recoseg("push", folder, "anna/mine", "--force").code == 0
@@ -336,7 +337,7 @@ def test_troubles_are_a_line_that_says_what_to_do(recoseg, trained_run, tiny, hu
         return outcome.err
 
     assert "got 'scenes', needs USER/NAME" in told("scenes")
-    assert "may not write to what is berta's" in told("berta/scenes")
+    assert "cannot push to berta/scenes: your token may not write there" in told("berta/scenes")
     assert 'the hub says: Invalid metadata in README.md. - "license" must be' in told(
         "anna/a", "--license", "x"
     )
@@ -344,11 +345,11 @@ def test_troubles_are_a_line_that_says_what_to_do(recoseg, trained_run, tiny, hu
     with pytest.raises(package.UserError, match=r"cannot fetch hf://anna/b: there is no such model"):
         package.load("hf://anna/b")
     monkeypatch.delenv("HF_TOKEN")
-    assert "you are not logged in, or there is no such model; log in with `hf auth login`" in told("anna/b")
+    assert "you are not logged in, the hub does not accept your token" in told("anna/b")
     with pytest.raises(package.UserError, match=r"cannot fetch hf://anna/a: you are not logged in"):
         package.load("hf://anna/a")
     monkeypatch.setenv("HF_TOKEN", "hf_old")
-    assert "the hub does not accept your token" in told("anna/b")
+    assert "log in with `hf auth login`, or set HF_TOKEN" in told("anna/b")
 
 
 @pytest.mark.parametrize("from_file", [False, True])
@@ -394,7 +395,7 @@ def test_a_model_that_is_no_run_is_named(hub) -> None:
     "address", ["hf://anna", "hf://anna/a/b", "hf://../a", "hf://anna/a b", "hf://anna/a@"]
 )
 def test_addresses_that_cannot_be_are_said_to_be_so(address) -> None:
-    with pytest.raises(package.UserError, match=r"hf://USER/NAME|after the @"):
+    with pytest.raises(package.UserError, match=r"needs hf://USER/NAME|Repo id must use"):
         package.load(address)
 
 

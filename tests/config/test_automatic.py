@@ -22,6 +22,12 @@ def test_a_long_run_has_the_papers_average(iterations) -> None:
     assert load(None, [*TEACHER, "--train.iterations", str(iterations)]).method.decay == 0.99
 
 
+@pytest.mark.parametrize(("iterations", "decay"), [(400, 0.997), (2_400, 0.9995), (10, 0.99)])
+def test_the_average_of_a_run_from_a_probe_keeps_a_third_of_its_start(iterations, decay) -> None:
+    words = [*TEACHER, "--model.start", "probe", "--train.iterations", str(iterations)]
+    assert load(None, words).method.decay == pytest.approx(decay)
+
+
 def test_a_run_of_few_iterations_has_no_negative_decay() -> None:
     assert load(None, [*TEACHER, "--train.iterations", "3"]).method.decay == 0
 
@@ -61,7 +67,7 @@ def test_a_config_that_was_written_keeps_its_numbers_whatever_else_changes(tmp_p
     ],
 )
 def test_rates_fit_the_shorter_side_of_the_crop(crop, stride, rates) -> None:
-    assert fitting_rates(crop, stride) == rates
+    assert fitting_rates(min(crop), stride) == rates
     words = ["--augment.crop", "x".join(map(str, crop)), "--model.output_stride", str(stride)]
     assert load(None, [*words, "--model.rates", "fit"]).model.rates == ",".join(map(str, rates))
 

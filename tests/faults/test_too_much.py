@@ -183,8 +183,8 @@ SHORTAGES = [
     ("a GPU", "picture predictions run --out a.png", "recoseg.evaluate.protocol.Protocol.labels", "fewer"),
     ("PyTorch", "export run --format torch", "torch.export.export", "--size 256x256"),
     ("Python", "check photos", "recoseg.data.dataset_check.count_subset", "--workers 1"),
-    ("Python", "prepare folder photos s", "recoseg.data.preparation.png", "--workers 1"),
-    ("Python", "export-labels photos a.json", "recoseg.exchange.exporting.pack_counts", "close other"),
+    ("Python", "prepare folder photos s", "recoseg.data.preparation.encode", "--workers 1"),
+    ("Python", "export-labels photos a.json", "recoseg.label_formats.exporting.pack_counts", "close other"),
     ("Python", f"{SPLIT} --labels 1", "recoseg.data.label_codes.ByValue.decode_pixels", "--workers 1"),
     ("the system", "describe photos", "recoseg.data.label_codes.ByValue.decode_pixels", "--workers 1"),
 ]  # fmt: skip

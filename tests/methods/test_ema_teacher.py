@@ -209,6 +209,15 @@ def test_a_fast_warm_up_ends_at_the_given_decay() -> None:
     assert teacher.network.value.item() == 0.5
 
 
+def test_without_a_warm_up_the_decay_is_constant_from_the_first_update() -> None:
+    student = OneNumber()
+    teacher = Teacher(student, decay=0.9, warm_up="none")
+    student.value.data.fill_(1.0)
+    for iteration in range(3):
+        teacher.update(student, iteration)
+    assert teacher.network.value.item() == pytest.approx(1 - 0.9**3)
+
+
 def test_an_unknown_warm_up_is_an_error() -> None:
     with pytest.raises(UserError, match="fast"):
         Teacher(OneNumber(), warm_up="fats")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from recoseg.errors import UserError
 from recoseg.models.deeplab_v3_plus import DeepLabV3Plus
@@ -116,3 +117,16 @@ def test_images_are_normalised_inside() -> None:
     model.encoder.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
     model(torch.tensor([0.485, 0.456, 0.406]).view(1, 3, 1, 1).expand(1, 3, 32, 32))
     assert seen[0].abs().max() < 1e-6
+
+
+def test_enlarge_inside_the_network_equals_enlarged_images() -> None:
+    def network(enlarge: float) -> DeepLabV3Plus:
+        torch.manual_seed(0)
+        encoder = ENCODERS["resnet10_small"]()
+        return DeepLabV3Plus(encoder=encoder, num_classes=3, probe=True, enlarge=enlarge).eval()
+
+    images = torch.rand(1, 3, 32, 48)
+    larger = F.interpolate(images, size=(48, 72), mode="bilinear")
+    inside, outside = network(1.5)(images).logits, network(1)(larger).logits
+    assert inside.shape == (1, 3, 12, 18)
+    torch.testing.assert_close(inside, outside)

@@ -327,7 +327,7 @@ def refused(network, match: str, **settings) -> None:
 
 def test_mistakes_are_told_in_one_line() -> None:
     refused(Branches(), r"no layer 'clasify'; did you mean 'classify'\? Known: .*widen", at="clasify")
-    refused(Branches(), "'unused' takes no part when the network is called", at="unused")
+    refused(Branches(), "layer 'unused' is not used in the forward pass", at="unused")
     refused(Branches("tuple"), "returns a tuple of 2, needs a tensor of logits, a dict with 'out'")
     refused(Branches(), "logits have 5 classes, .* num_classes is 4; build the network for 4", num_classes=4)
     refused(

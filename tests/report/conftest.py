@@ -56,7 +56,7 @@ class Node:
 
 
 class TreeBuilder(HTMLParser):
-    """Fails on a tag that is closed without being open, or out of order."""
+    """Fails on a tag that is closed without being open, or out of order. Skips line breaks between tags."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,7 +76,8 @@ class TreeBuilder(HTMLParser):
         self.open.pop()
 
     def handle_data(self, data: str) -> None:
-        self.open[-1].children.append(data)
+        if data.strip() or "\n" not in data:
+            self.open[-1].children.append(data)
 
 
 @pytest.fixture

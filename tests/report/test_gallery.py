@@ -130,7 +130,7 @@ def test_without_a_script_all_views_are_seen(read_gallery, make_run, make_pictur
 
 
 def test_no_pictures_are_said_to_be_none(read_gallery, make_run):
-    assert read_gallery(make_run()).text == "No pictures were taken."
+    assert read_gallery(make_run()).text == "This page has no pictures."
 
 
 def test_a_picture_of_one_pixel_is_shown(read_gallery, make_run):

@@ -10,7 +10,7 @@ def test_text_is_escaped_and_markup_is_not():
 
 
 def test_attributes_are_escaped():
-    assert tag("a", title='"><script>') == '<a title="&quot;&gt;&lt;script&gt;"></a>'
+    assert tag("a", title='"><script>') == '<a title="&#34;&gt;&lt;script&gt;"></a>'
 
 
 def test_attribute_names_follow_python_names():

@@ -153,7 +153,7 @@ def test_the_table_marks_nobody_whose_lead_may_be_chance(read_page, run_of):
     table = root.one("table", "comparison")
     assert len(table.all("strong")) == 1
     assert [" to " in one.text for one in table.all("small", "interval")] == [True, True]
-    assert "95% intervals" in root.one("p", "sureness").text
+    assert "95% intervals" in root.one("p", "intervals").text
 
 
 def test_differences_say_how_sure_they_are(read_page, run_of):
@@ -183,11 +183,11 @@ def test_folds_have_no_differences_and_only_pictures_of_their_own(read_page, mak
 
 @pytest.mark.parametrize(
     ("ious", "words"),
-    [(FIRST, "as far as these 6 images tell"), ((0.5,), "Scored on one image")],
+    [(FIRST, "95% bootstrap interval over 6 images"), ((0.5,), "Scored on one image")],
 )
-def test_a_single_run_says_how_sure_its_score_is(read_page, run_of, ious, words):
-    assert words in read_page(run_of("a", *ious)).one("p", "sureness").text
+def test_a_single_run_has_the_interval_of_its_score(read_page, run_of, ious, words):
+    assert words in read_page(run_of("a", *ious)).one("p", "intervals").text
 
 
 def test_a_single_run_of_unknown_images_says_nothing(read_page, make_run):
-    assert read_page(make_run()).all("p", "sureness") == []
+    assert read_page(make_run()).all("p", "intervals") == []

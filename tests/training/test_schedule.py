@@ -10,7 +10,7 @@ import torch
 from recoseg.builders.training import build_schedule
 from recoseg.config.train_settings import AdamWOptimiser
 from recoseg.errors import UserError
-from recoseg.training.optimisers import cosine, poly, set_learning_rate
+from recoseg.training.optimisers import cosine, poly, set_learning_rate, warmed_up
 
 
 def test_poly_follows_the_papers_formula() -> None:
@@ -44,3 +44,9 @@ def test_a_power_has_no_effect_on_a_cosine() -> None:
     assert build_schedule(section)(50, 100) == pytest.approx(0.5)
     with pytest.raises(UserError, match=r"optimiser\.power has no effect with optimiser\.schedule cosine"):
         build_schedule(AdamWOptimiser(schedule="cosine", power=2.0))
+
+
+def test_warm_up_rises_linearly_and_then_leaves_the_schedule_as_it_is() -> None:
+    rates = [warmed_up(t, 100, schedule=cosine, warm_up=4) / cosine(t, 100) for t in range(10)]
+    assert rates == pytest.approx([0.2, 0.4, 0.6, 0.8, 1, 1, 1, 1, 1, 1])
+    assert build_schedule(AdamWOptimiser(warm_up=4))(1, 100) == pytest.approx(0.4 * 0.99**0.9)

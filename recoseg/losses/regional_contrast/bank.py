@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from recoseg.distributed import gather_over_processes, world_size
 from recoseg.errors import UserError, require_whole
 from recoseg.losses.regional_contrast.choosing import Regions, group_by_class
-from recoseg.losses.regional_contrast.fast.pixel_vectors import chosen_vectors
+from recoseg.losses.regional_contrast.pixel_vectors import chosen_vectors
 from recoseg.losses.regional_contrast.prototypes import Prototypes, unit_vectors
 from recoseg.text import lookup
 

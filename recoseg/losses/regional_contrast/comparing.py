@@ -19,9 +19,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from recoseg.losses.regional_contrast.choosing import KeySampler
-from recoseg.losses.regional_contrast.fast.pixel_vectors import all_vectors, chosen_vectors
-from recoseg.losses.regional_contrast.fast.sampled_products import sampled_products, sampled_sums
+from recoseg.losses.regional_contrast.pixel_vectors import all_vectors, chosen_vectors
 from recoseg.losses.regional_contrast.prototypes import inverse_lengths
+from recoseg.losses.regional_contrast.sampled_products import sampled_products, sampled_sums
 
 # Pairs of query and negative key worked on at once: bounds memory, and is enough to keep all cores busy.
 _PAIRS_PER_BLOCK = 1 << 20

@@ -33,7 +33,7 @@ from recoseg.losses.regional_contrast.choosing import (
     negative_distribution,
 )
 from recoseg.losses.regional_contrast.comparing import KEYS, info_nce
-from recoseg.losses.regional_contrast.fast.pixel_vectors import chosen_vectors
+from recoseg.losses.regional_contrast.pixel_vectors import chosen_vectors
 from recoseg.losses.regional_contrast.prototypes import Prototypes, class_prototypes, unit_vectors
 from recoseg.losses.regional_contrast.stats import ContrastStats, contrast_stats
 from recoseg.text import lookup

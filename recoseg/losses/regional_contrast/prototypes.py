@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from recoseg.distributed import sum_over_processes, world_size
-from recoseg.losses.regional_contrast.fast.pixel_vectors import all_vectors, lies_pixel_by_pixel
+from recoseg.losses.regional_contrast.pixel_vectors import all_vectors
 
 _SUMS_PER_CLASS = 4
 
@@ -47,7 +47,7 @@ def class_sums(features: Tensor, labels: Tensor, num_classes: int) -> Tensor:
     A product with one-hot labels would cost K times as much, and spread an inf at an ignored pixel to all.
     """
     num_images, num_channels = features.shape[:2]
-    if lies_pixel_by_pixel(features):
+    if features.is_contiguous(memory_format=torch.channels_last):
         sums = features.new_zeros(num_classes + 1, num_channels)
         return sums.index_add_(0, labels.flatten(), all_vectors(features))[:num_classes]
     # Neighbours are mostly of one class, and adding to one number again and again waits for each addition to

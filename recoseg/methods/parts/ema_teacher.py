@@ -24,6 +24,7 @@ _NORMS = {"average": False, "batch": True}
 _WARM_UPS: dict[str, Callable[[int], float]] = {
     "mean": lambda iteration: 1 - 1 / (iteration + 1),
     "fast": lambda iteration: (1 + iteration) / (10 + iteration),
+    "none": lambda iteration: 1.0,
 }
 """How the decay grows: its value after iteration number t, from 0, up to the full one."""
 
@@ -33,7 +34,8 @@ class Teacher(nn.Module):
 
     The decay grows to its full value. With `warm_up="mean"`, the authors', the first update copies the
     student, and the teacher is the mean of all students so far until 1 / (1 - decay) updates are done; with
-    `warm_up="fast"` it is min((1 + t) / (10 + t), decay), which forgets the first students far sooner.
+    `warm_up="fast"` it is min((1 + t) / (10 + t), decay), which forgets the first students far sooner; with
+    `warm_up="none"` the decay is constant, for a student that is good from the start.
 
     BatchNorm's running statistics are averaged like the weights; evaluation uses them. Labels are given with
     them too (`norm="average"`), so that they depend on their own image only; or with the statistics of the
@@ -45,7 +47,7 @@ class Teacher(nn.Module):
         student: nn.Module,
         *,
         decay: float = 0.99,
-        warm_up: Literal["mean", "fast"] = "mean",
+        warm_up: Literal["mean", "fast", "none"] = "mean",
         norm: Literal["average", "batch"] = "average",
     ) -> None:
         super().__init__()
