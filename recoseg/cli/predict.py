@@ -17,8 +17,8 @@ and classes.json with the names and colours of the classes; thumbnails/ is what
 the gallery shows. Files that cannot be read are listed and left out; the exit
 code is then 1.
 
-RUN may be a folder that you labelled with recoseg label: a classifier is fitted to
-its labels in seconds, without a training.
+RUN may be a folder that you labelled with recoseg label: a classifier is
+fitted to its labels in seconds, without a training.
 """
 
 from __future__ import annotations

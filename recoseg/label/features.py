@@ -69,12 +69,14 @@ class FeatureMaps:
 
     def at(self, x: Places, y: Places) -> Tensor:
         """(n, C) float32: all levels at places in (0, 1), bilinear as `LinearProbe` enlarges its logits."""
-        grid = torch.from_numpy(np.stack((2 * x - 1, 2 * y - 1), axis=1).astype(np.float32))[None, None]
-        found = [
-            F.grid_sample(level[None].float(), grid, padding_mode="border", align_corners=False)[0, :, 0]
-            for level in self.levels
-        ]
-        return torch.cat(found).t().contiguous()
+        return torch.cat([sample(level, x, y) for level in self.levels], dim=1)
+
+
+def sample(maps: Tensor, x: Places, y: Places) -> Tensor:
+    """(C, h, w) -> (n, C) float32, bilinear at places in (0, 1)."""
+    grid = torch.from_numpy(np.stack((2 * x - 1, 2 * y - 1), axis=1).astype(np.float32))[None, None]
+    found = F.grid_sample(maps[None].float(), grid, padding_mode="border", align_corners=False)
+    return found[0, :, 0].t()
 
 
 class FrozenFeatures:

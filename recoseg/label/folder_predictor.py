@@ -14,21 +14,14 @@ from recoseg.data.folder import Folder
 from recoseg.errors import UserError
 from recoseg.evaluate.protocol import Protocol
 from recoseg.evaluate.sliding_window import Block
+from recoseg.label.calibration import calibrate, fit_temperature, read_comparisons
 from recoseg.label.candidate_pool import CandidatePool
 from recoseg.label.features import FrozenFeatures, lower, pretrained_encoder
 from recoseg.label.journal import NAME
 from recoseg.label.label_folder import HIDDEN
-from recoseg.label.learner import thin_out
 from recoseg.label.map_prediction import MapPrediction, bands
 from recoseg.label.messages import Places
-from recoseg.label.quick_learner import (
-    LabelledPixels,
-    QuickLearner,
-    calibrate,
-    fit_temperature,
-    merge,
-    read_comparisons,
-)
+from recoseg.label.quick_learner import LabelledPixels, QuickLearner, merge, thin_out
 from recoseg.predict.predictor import Predictor
 from recoseg.types import IGNORE
 

@@ -10,19 +10,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
-from numpy.typing import NDArray
 from torch import Tensor
 
 from recoseg.data.problem import FileError
 from recoseg.errors import UserError
+from recoseg.label.calibration import (
+    Comparison,
+    agreement,
+    calibrate,
+    fit_temperature,
+    read_comparisons,
+    write_comparisons,
+)
 from recoseg.label.candidate_pool import CandidatePool
 from recoseg.label.click_suggestions import Knowledge, suggest_spots
-from recoseg.label.features import FeatureMaps, FrozenFeatures, read_lowered
+from recoseg.label.features import FeatureMaps, FrozenFeatures, read_lowered, sample
 from recoseg.label.job_queue import JobQueue, Urgency
 from recoseg.label.map_prediction import MapPrediction
 from recoseg.label.marks import MOST_IDS
@@ -40,23 +45,11 @@ from recoseg.label.messages import (
     TrainedRun,
     Update,
 )
-from recoseg.label.quick_learner import (
-    Comparison,
-    LabelledPixels,
-    QuickLearner,
-    calibrate,
-    fit_temperature,
-    merge,
-    read_comparisons,
-    write_comparisons,
-)
+from recoseg.label.quick_learner import LabelledPixels, QuickLearner, merge, thin_out
 from recoseg.seeds import permutation
 
 _IMAGES_AT_FIRST = 4
 _MOST_IN_ADVANCE = 1_000
-_MOST_CELLS = 200
-"""Of a class in an image, so that a fill does not outweigh all clicks."""
-
 _NETWORK_SIDE = 512
 """Larger images are resized to it for a network of full training."""
 
@@ -64,8 +57,6 @@ _MOST_OUTPUTS = 64
 """Images of which outputs of that network are kept."""
 
 _SPOTS = 60
-_LATEST = 50
-_MOST_PAIRS = 200
 
 
 class Learner:
@@ -191,11 +182,11 @@ class Learner:
         return merge(list(self._pixels.values()), self.features.num_channels)
 
     def _pixels_of(self, key: str, maps: FeatureMaps, places: Places, *, thin: bool = True) -> LabelledPixels:
-        """Each cell once for each of the classes in it, and of each class at most `_MOST_CELLS`."""
+        """Of all places, or of some for each class."""
         places = thin_out(maps, places) if thin else places
         outputs = None
         if self.quick.trained:
-            outputs = _sample(self._outputs_of(key), places.x, places.y)
+            outputs = sample(self._outputs_of(key), places.x, places.y)
         classes = torch.from_numpy(places.classes.astype(np.int64))
         return LabelledPixels(maps.at(places.x, places.y), classes, outputs)
 
@@ -206,7 +197,7 @@ class Learner:
             prediction = self._prediction(click.image)
             if maps is not None and prediction is not None:
                 x, y = np.array([click.x]), np.array([click.y])
-                outputs = _sample(self._outputs_of(click.image), x, y) if self.quick.trained else None
+                outputs = sample(self._outputs_of(click.image), x, y) if self.quick.trained else None
                 logits = self.quick.logits(maps.at(x, y), outputs)[0]
                 self.comparisons.append(
                     Comparison(
@@ -333,12 +324,12 @@ class Learner:
         for key, places in list(self._places.items()):
             if (maps := self._maps(key)) is None:
                 continue
-            kept = thin_out(maps, _only(places, ~places.held_back))
+            kept = thin_out(maps, places.only(~places.held_back))
             learned.append(LabelledPixels(maps.at(kept.x, kept.y), torch.from_numpy(kept.classes)))
-            kept = _only(places, places.held_back)
+            kept = places.only(places.held_back)
             if len(kept.x):
                 held.append(LabelledPixels(maps.at(kept.x, kept.y), torch.from_numpy(kept.classes)))
-                outputs = _sample(_network_probabilities(network, self.images[key]), kept.x, kept.y)
+                outputs = sample(_network_probabilities(network, self.images[key]), kept.x, kept.y)
                 guesses = np.array(run.classes)[outputs.argmax(1).numpy()]
                 hits, count = hits + int((guesses == kept.classes).sum()), count + len(guesses)
             yield
@@ -386,47 +377,6 @@ def _network_probabilities(network: torch.nn.Module, path: Path) -> Tensor:
     image = read_lowered(path, longest_side=_NETWORK_SIDE, most_enlarged=1)
     probabilities: Tensor = network(image[None]).logits[0].softmax(0).half()
     return probabilities
-
-
-def _sample(maps: Tensor, x: NDArray[np.float64], y: NDArray[np.float64]) -> Tensor:
-    """(N, h, w) -> (n, N) float32, bilinear at places in (0, 1)."""
-    grid = torch.from_numpy(np.stack((2 * x - 1, 2 * y - 1), axis=1).astype(np.float32))[None, None]
-    found = F.grid_sample(maps[None].float(), grid, padding_mode="border", align_corners=False)
-    return found[0, :, 0].t()
-
-
-def agreement(comparisons: Sequence[Comparison]) -> dict[str, Any]:
-    """Share of the latest clicks at which the prediction was right, over all and by class, and its course."""
-    if not comparisons:
-        return {"count": 0, "latest": None, "curve": [], "classes": {}}
-    agreed = [one.is_right for one in comparisons]
-    sums = np.concatenate(([0], np.cumsum(agreed)))
-    ends = np.arange(1, len(sums))
-    starts = np.maximum(0, ends - _LATEST)
-    shares = (sums[ends] - sums[starts]) / (ends - starts)
-    shown = np.unique(np.linspace(0, len(ends) - 1, min(len(ends), _MOST_PAIRS)).round().astype(int))
-    curve = [[int(ends[k]), round(float(shares[k]), 4)] for k in shown]
-    classes: dict[str, list[int]] = {}
-    for one in comparisons[-_LATEST:]:
-        right, count = classes.get(str(one.class_id), (0, 0))
-        classes[str(one.class_id)] = [right + one.is_right, count + 1]
-    return {"count": len(agreed), "latest": curve[-1][1], "curve": curve, "classes": classes}
-
-
-def _only(places: Places, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> Places:
-    return Places(places.x[chosen], places.y[chosen], places.classes[chosen], places.held_back[chosen])
-
-
-def thin_out(maps: FeatureMaps, places: Places) -> Places:
-    """One place for each class in a cell, and of each class at most `_MOST_CELLS`, evenly spread."""
-    pairs = np.stack((places.classes, maps.cells_at(places.x, places.y)))
-    (classes, _), first = np.unique(pairs, axis=1, return_index=True)  # by class, then by cell
-    kept = []
-    for one in np.unique(classes):
-        of_class = first[classes == one]
-        some = np.linspace(0, len(of_class) - 1, min(len(of_class), _MOST_CELLS)).round().astype(int)
-        kept.append(of_class[some])
-    return _only(places, np.concatenate(kept) if kept else first)
 
 
 def _places_by_image(

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from recoseg.files import write_whole
 from recoseg.label.features import FeatureMaps
+from recoseg.label.messages import Places
 from recoseg.losses.cross_entropy import root_inverse_frequency
 from recoseg.models.linear_probe import LinearProbe
 from recoseg.probe import Classifier, fit_classifier
@@ -25,11 +22,9 @@ _STRENGTH = 0.1
 _MOST_PIXELS = 6_000
 """More pixels hardly change the classifier, and a click would wait for them."""
 
-_FILE = "comparisons.json"
-_LATEST = 200
-_TEMPERATURES = np.geomspace(0.25, 16, 49)
-_DOUBT = 2
-"""The calibrated probabilities are a mean of the classifier's and of this many clicks on any class."""
+
+_MOST_CELLS = 200
+"""Of a class in an image, so that a fill does not outweigh all clicks."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +43,18 @@ def merge(parts: Sequence[LabelledPixels], num_channels: int) -> LabelledPixels:
         torch.cat([part.classes for part in parts]),
         torch.cat(outputs) if len(outputs) == len(parts) else None,
     )
+
+
+def thin_out(maps: FeatureMaps, places: Places) -> Places:
+    """One place for each class in a cell, and of each class at most `_MOST_CELLS`, evenly spread."""
+    pairs = np.stack((places.classes, maps.cells_at(places.x, places.y)))
+    (classes, _), first = np.unique(pairs, axis=1, return_index=True)  # by class, then by cell
+    kept = []
+    for one in np.unique(classes):
+        of_class = first[classes == one]
+        some = np.linspace(0, len(of_class) - 1, min(len(of_class), _MOST_CELLS)).round().astype(int)
+        kept.append(of_class[some])
+    return places.only(np.concatenate(kept) if kept else first)
 
 
 class QuickLearner:
@@ -123,55 +130,3 @@ class QuickLearner:
             total = logits if total is None else total + logits
         assert total is not None
         return total
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """A click, and the prediction of its pixel before it was learned from."""
-
-    class_id: int
-    guess: int
-    classes: tuple[int, ...] = ()  # (K,) ids of the logits
-    logits: tuple[float, ...] = ()
-
-    @property
-    def is_right(self) -> bool:
-        return self.class_id == self.guess
-
-
-def read_comparisons(folder: Path) -> list[Comparison]:
-    """Those that `write_comparisons` left; none where there is no whole file."""
-    with suppress(OSError, ValueError, TypeError):
-        rows = json.loads((folder / _FILE).read_text(encoding="utf-8"))
-        return [
-            Comparison(int(one), int(guess), tuple(map(int, classes)), tuple(map(float, logits)))
-            for one, guess, classes, logits in rows
-        ]
-    return []
-
-
-def write_comparisons(folder: Path, comparisons: Sequence[Comparison]) -> None:
-    """All of them, and the logits of the latest."""
-    first = len(comparisons) - _LATEST
-    rows = [
-        (one.class_id, one.guess, *((one.classes, one.logits) if number >= first else ((), ())))
-        for number, one in enumerate(comparisons)
-    ]
-    write_whole(folder / _FILE, json.dumps(rows))
-
-
-def fit_temperature(comparisons: Sequence[Comparison]) -> float:
-    """What to divide logits by so that clicks are as probable as they were before they were learned from."""
-    counted = [one for one in comparisons if one.class_id in one.classes][-_LATEST:]
-    losses = np.log(_TEMPERATURES) ** 2  # without clicks: 1
-    for one in counted:
-        scaled = np.array(one.logits)[None] / _TEMPERATURES[:, None]  # (temperatures, K)
-        place = one.classes.index(one.class_id)
-        losses = losses + np.logaddexp.reduce(scaled, axis=1) - scaled[:, place]
-    return float(_TEMPERATURES[losses.argmin()])
-
-
-def calibrate(logits: Tensor, *, temperature: float, evidence: float) -> Tensor:
-    """(K, ...) logits -> probabilities: none is near one while there is little evidence (in clicks)."""
-    probabilities = (logits / temperature).softmax(0)
-    return (evidence * probabilities + _DOUBT / len(logits)) / (evidence + _DOUBT)

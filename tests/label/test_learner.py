@@ -8,20 +8,15 @@ import numpy as np
 import pytest
 import torch
 
+from recoseg.label.calibration import Comparison, agreement, calibrate, fit_temperature
 from recoseg.label.candidate_pool import CandidatePool, spread_cells
 from recoseg.label.click_suggestions import Knowledge, suggest_spots, worth
 from recoseg.label.features import FeatureMaps, FrozenFeatures
 from recoseg.label.job_queue import JobQueue, Urgency
-from recoseg.label.learner import Learner, agreement
+from recoseg.label.learner import Learner
 from recoseg.label.learner_process import serve
 from recoseg.label.messages import RADIUS, Click, Places, Predict, Predicted, Started, Status, Survey, Update
-from recoseg.label.quick_learner import (
-    Comparison,
-    LabelledPixels,
-    QuickLearner,
-    calibrate,
-    fit_temperature,
-)
+from recoseg.label.quick_learner import LabelledPixels, QuickLearner, thin_out
 from recoseg.models.encoders import ENCODERS
 
 
@@ -82,6 +77,18 @@ def test_features_are_computed_once_and_again_where_a_file_is_not_whole(two_tone
     for content in (file.read_bytes()[:200], b""):
         file.write_bytes(content)
         torch.testing.assert_close(features.maps(path).levels[-1], first.levels[-1], rtol=0, atol=0)
+
+
+def test_a_fill_counts_by_its_cells_and_a_click_beside_it_stays(two_tone, features):
+    maps = features.maps(two_tone / "images" / "0.png")
+    y, x = (axis.ravel() for axis in np.mgrid[0:64, 0:96])
+    filled = Places((x + 0.5) / 96, (y + 0.5) / 64, np.zeros(len(x), np.int64), np.zeros(len(x), bool))
+    filled.classes[50] = 3
+    thin = thin_out(maps, filled)
+    counts = np.bincount(thin.classes)
+    assert counts.tolist() == [200, 0, 0, 1]
+    assert len(np.unique(maps.cells_at(thin.x, thin.y)[thin.classes == 0])) == 200
+    assert len(thin_out(maps, filled.only(np.zeros(len(x), dtype=bool))).x) == 0
 
 
 def test_features_need_no_disk(two_tone, features, monkeypatch):
