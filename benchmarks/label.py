@@ -66,14 +66,10 @@ class Server:
                         self.heard.notify_all()
 
     def seconds_to_prediction(self, image: str, since: float) -> float:
-        """From the click to the first prediction of its image that surely learned from it.
-
-        If others came before, one more may have been on its way, and the second is taken.
-        """
+        """From the click to the next prediction of its image; each click waits for its own."""
         with self.heard:
-            wanted = 2 if self.predicted else 1
-            self.heard.wait_for(lambda: len(self._of(image, since)) >= wanted, timeout=60)
-            return self._of(image, since)[wanted - 1] - since
+            self.heard.wait_for(lambda: self._of(image, since), timeout=60)
+            return self._of(image, since)[0] - since
 
     def _of(self, image: str, since: float) -> list[float]:
         return [at for at, _, key in self.predicted if key == image and at > since]

@@ -1,4 +1,4 @@
-"""Keeping the memory of one step for the next, where the C library would give it back to the system."""
+"""Freed memory: kept for the next step of a training, returned to the system by a process that rests."""
 
 from __future__ import annotations
 
@@ -18,3 +18,10 @@ def keep_freed_memory() -> bool:
     if mallopt is None:
         return False
     return all([mallopt(_M_MMAP_THRESHOLD, _KEPT_BYTES), mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)])
+
+
+def return_freed_memory() -> None:
+    """Return what this process has freed to the system. Other C libraries than glibc are left as they are."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

@@ -38,3 +38,4 @@ def test_large_blocks_come_from_memory_that_the_process_keeps(how, mappings) -> 
 def test_without_such_a_c_library_nothing_happens(monkeypatch) -> None:
     monkeypatch.setattr(kept_memory.ctypes, "CDLL", lambda name: object())
     assert kept_memory.keep_freed_memory() is False
+    kept_memory.return_freed_memory()

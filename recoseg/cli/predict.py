@@ -1,4 +1,4 @@
-"""Label images with the network of a run.
+"""Label images with the network of a run, or with the clicks of recoseg label.
 
 IMAGES are files, folders (with their sub-folders) or patterns such as
 "photos/**/*.jpg". For each image, at its size, OUT gets
@@ -16,6 +16,9 @@ IMAGES are files, folders (with their sub-folders) or patterns such as
 and classes.json with the names and colours of the classes; thumbnails/ is what
 the gallery shows. Files that cannot be read are listed and left out; the exit
 code is then 1.
+
+RUN may be a folder that you labelled with recoseg label: a classifier is
+fitted to its labels in seconds, without a training.
 """
 
 from __future__ import annotations
@@ -38,6 +41,17 @@ if TYPE_CHECKING:
     from recoseg.predict.output_folder import OutputFolder
     from recoseg.predict.predictor import Predictor
 
+_OF_NETWORKS = {
+    "weights": "last",
+    "window": None,
+    "overlap": 0.25,
+    "flip": False,
+    "scales": [1.0],
+    "device": "auto",
+    "trust": False,
+}
+"""Options that have no effect on a labelled folder, and their defaults."""
+
 SAVES_MEMORY = "large images need less in parts: --window 512; --resume goes on with those that are left"
 
 
@@ -45,12 +59,15 @@ EXAMPLES = (
     "recoseg predict runs/first photos -o masks",
     "recoseg predict runs/first photos/*.jpg -o masks --confidence",
     "recoseg predict runs/first photos -o masks --opacity 0.6 --legend",
+    "recoseg predict leaves photos -o masks",
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (__doc__ or "").partition("\n\n")[2]
-    parser.add_argument("run_folder", metavar="RUN", help="a run folder, or hf://USER/NAME")
+    parser.add_argument(
+        "run_folder", metavar="RUN", help="a run folder, hf://USER/NAME, or a labelled folder"
+    )
     parser.add_argument("images", metavar="IMAGES", nargs="+", help="files, folders, patterns")
     parser.add_argument("-o", "--out", metavar="OUT", required=True, help="the folder for the results")
     parser.add_argument("--confidence", action="store_true", help="write how sure the network is")
@@ -107,14 +124,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """1 if any image could not be read."""
     from recoseg.cli.terminal import new_console
-    from recoseg.files import digest
     from recoseg.overlay import Overlay
     from recoseg.predict.image_list import find_images
     from recoseg.predict.output_folder import OutputFolder
     from recoseg.report.prediction_gallery import write_gallery
-    from recoseg.runs.hub import local_folder
-    from recoseg.runs.run import load, weights_file
-    from recoseg.training.run_folder import RunFolder
 
     look = _look(arguments)
     output = OutputFolder(
@@ -124,21 +137,7 @@ def run(arguments: argparse.Namespace) -> int:
         probabilities=arguments.probabilities,
     )
     images = find_images(arguments.images, out=output.path)
-    folder = local_folder(arguments.run_folder)
-    predictor = load(
-        folder,
-        weights=arguments.weights,
-        device=arguments.device,
-        window=arguments.window,
-        overlap=arguments.overlap,
-        flip=arguments.flip,
-        scales=arguments.scales,
-        trust=arguments.trust,
-    )
-    made_by = {
-        "weights": digest(weights_file(RunFolder.open(folder), arguments.weights)),
-        "looks": predictor.protocol.name(len(predictor.classes)),
-    }
+    predictor, made_by = _open(arguments)
     if look is not None:
         look.tinted(predictor.classes)  # says which class is unknown, before any work is done
         if look != Overlay():
@@ -161,6 +160,38 @@ def run(arguments: argparse.Namespace) -> int:
         gallery = write_gallery(output, predictor.classes, title=title)
         print(f"gallery: {printable(str(gallery))}")
     return outcome
+
+
+def _open(arguments: argparse.Namespace) -> tuple[Predictor, dict[str, str]]:
+    """What predicts, and all that its results depend on."""
+    from recoseg.files import digest
+    from recoseg.label.folder_predictor import is_label_folder, load_label_folder
+    from recoseg.label.journal import NAME as JOURNAL
+    from recoseg.runs.hub import local_folder
+    from recoseg.runs.run import load, weights_file
+    from recoseg.runs.run_folder import RunFolder
+
+    if is_label_folder(arguments.run_folder):
+        for name, default in _OF_NETWORKS.items():
+            if getattr(arguments, name) != default:
+                raise UserError(f"--{name} has no effect on a labelled folder: leave it out")
+        root = Path(arguments.run_folder)
+        return load_label_folder(root), {"labels": digest(root / JOURNAL)}
+    folder = local_folder(arguments.run_folder)
+    predictor = load(
+        folder,
+        weights=arguments.weights,
+        device=arguments.device,
+        window=arguments.window,
+        overlap=arguments.overlap,
+        flip=arguments.flip,
+        scales=arguments.scales,
+        trust=arguments.trust,
+    )
+    return predictor, {
+        "weights": digest(weights_file(RunFolder.open(folder), arguments.weights)),
+        "looks": predictor.protocol.name(len(predictor.classes)),
+    }
 
 
 def _look(arguments: argparse.Namespace) -> Overlay | None:

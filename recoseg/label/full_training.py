@@ -116,6 +116,20 @@ class FullTraining:
             if self._stopped is not None:
                 self._stopped.terminate()  # it saves its state
 
+    def discard(self) -> None:
+        """Delete a training that does not run, and its predictions; labels and earlier trainings stay."""
+        with self._lock:
+            kept = self._kept
+            if kept.phase in ("none", "running"):
+                raise NotNowError("there is no stopped or finished training to discard")
+            if self._stopped is not None:  # it still saves its state
+                self._stopped.kill()
+                self._stopped.wait()
+                self._stopped = None
+            shutil.rmtree(self.run.path, ignore_errors=True)
+            is_shown = kept.shown is not None and kept.shown[0] == kept.number
+            self._keep(_Kept(shown=None if is_shown else kept.shown))
+
     def poll(self) -> None:
         """Start the process that should run, also after a restart of the server; take note of its end."""
         with self._lock:

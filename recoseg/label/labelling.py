@@ -122,6 +122,10 @@ class Labelling:
         self.training.stop()
         self._wake.set()
 
+    def discard_training(self) -> None:
+        self.training.discard()
+        self._wake.set()
+
     # Threads
 
     def _follow(self) -> None:
@@ -320,5 +324,5 @@ def _initial_status(total: int) -> Plain:
         "version": 0,
         "source": None,
         "seconds": None,
-        "agreement": {"count": 0, "latest": None, "curve": []},
+        "agreement": {"count": 0, "latest": None, "curve": [], "classes": {}},
     }

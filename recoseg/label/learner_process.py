@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recoseg.errors import UserError
+from recoseg.kept_memory import return_freed_memory
 from recoseg.label.messages import Failed, Started
 
 if TYPE_CHECKING:  # the server imports this module to start the process, and does without torch
@@ -49,6 +50,8 @@ def serve(connection: Connection, learner: Learner) -> None:
     connection.send(Started())
     learner.send_status()
     while True:
+        if not learner.jobs:
+            return_freed_memory()  # computing features leaves some 200 MB
         while connection.poll(0 if learner.jobs else None):
             learner.receive(connection.recv())
         learner.work()

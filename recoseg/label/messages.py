@@ -25,6 +25,9 @@ class Places:
     classes: NDArray[np.int64]
     held_back: NDArray[np.bool_]
 
+    def only(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> Places:
+        return Places(self.x[chosen], self.y[chosen], self.classes[chosen], self.held_back[chosen])
+
 
 @dataclass(frozen=True)
 class Click:

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from recoseg.label.label_folder import LabelFolder
 from recoseg.label.map_prediction import MapPrediction
 
-_MOST = 64
+_MOST = 32
 
 
 class PredictionCache:

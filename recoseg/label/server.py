@@ -255,10 +255,14 @@ def _add_actions(app: APIRouter, labelling: Labelling) -> None:
     @app.post("/api/training")
     async def training(request: Request) -> Response:
         what = (await _object(request)).get("do")
-        if what not in ("start", "stop"):
-            raise UserError("do: needs start or stop")
-        call = labelling.start_training if what == "start" else labelling.stop_training
-        await asyncio.get_running_loop().run_in_executor(trainings, call)
+        calls = {
+            "start": labelling.start_training,
+            "stop": labelling.stop_training,
+            "discard": labelling.discard_training,
+        }
+        if what not in calls:
+            raise UserError(f"do: needs {', '.join(calls)}")
+        await asyncio.get_running_loop().run_in_executor(trainings, calls[what])
         return JSONResponse(labelling.training.as_plain(), headers=_NEVER)
 
     @app.post("/api/export")

@@ -207,21 +207,29 @@ def test_one_key_answers_and_the_next_pixel_comes(label_page) -> None:
 
 def test_the_curve_and_the_learners_words_are_shown(label_page) -> None:
     server, tab = label_page()
-    agreement = {"count": 3, "latest": 2 / 3, "curve": [[1, 0.0], [2, 0.5], [3, 2 / 3]]}
+    agreement = {
+        "count": 3, "latest": 2 / 3, "curve": [[1, 0.0], [2, 0.5], [3, 2 / 3]],
+        "classes": {"0": [2, 2], "1": [0, 1]},
+    }  # fmt: skip
     status = {
         "phase": "ready", "message": "", "features": {"done": 2, "total": 3}, "version": 1, "source": "quick",
         "seconds": 1.4, "agreement": agreement,
     }  # fmt: skip
     server.labelling.receive(Status(status))
     tab.until("document.querySelector('#curve path')")
-    assert tab.run("document.getElementById('agreement-now').textContent") == "67%"
+    assert tab.run("document.getElementById('agreement-now').textContent") == "2 of 3"  # no percentage
     assert tab.run("document.querySelector('#curve svg').getAttribute('aria-label')") == (
         "Agreement over 3 clicks: 67% of the latest were predicted right"
     )
     assert tab.run("document.getElementById('learner').textContent") == (
-        "Up to date: learned in 1.4 s. 2 of 3 images looked at."
+        "Up to date: trained in 1.4 s. 2 of 3 images looked at."
     )
     assert tab.run("document.getElementById('features').value") == 2
+    by_class = "[...document.querySelectorAll('#agreement-classes li')].map(one => one.textContent)"
+    assert tab.run(by_class) == ["leaf: 2 of 2 clicks", "soil: 0 of 1 click"]
+    server.labelling.receive(Status(status | {"agreement": agreement | {"count": 60, "latest": 0.9}}))
+    tab.until("document.getElementById('agreement-now').textContent == '90%'")
+    assert tab.run("document.getElementById('agreement-of').textContent") == "of the latest 50 clicks were"
 
 
 def test_full_training_is_asked_for_and_shows_how_far_it_is(label_page, monkeypatch) -> None:
@@ -235,6 +243,7 @@ def test_full_training_is_asked_for_and_shows_how_far_it_is(label_page, monkeypa
 
     show(running)
     tab.until(f"{text} == 'Full training: step 30 of 120.'")
+    assert tab.run("document.getElementById('discard').hidden")
     assert tab.run("(({value, max}) => value / max)(document.getElementById('training-progress'))") == 0.25
     assert tab.run("document.getElementById('train').textContent") == "Stop training"
     better = {"quick": 0.8, "full": 0.9}
@@ -243,6 +252,11 @@ def test_full_training_is_asked_for_and_shows_how_far_it_is(label_page, monkeypa
         f"{text} == 'Full training is finished. On points held back: quick 80%, full 90%, which is shown.'"
     )
     assert tab.run("document.getElementById('training-progress').hidden")
+    none = running | {"phase": "none", "step": 0}
+    monkeypatch.setattr(server.labelling.training, "discard", lambda: show(none))
+    tab.click("#discard")
+    tab.until(f"{text}.startsWith('Full training takes minutes')")
+    tab.until("document.getElementById('discard').hidden")
     tab.click("#train")  # without a label there is nothing to train on, which the server says
     tab.until("document.querySelector('.notice')?.textContent.startsWith('Training: ')")
 

@@ -6,12 +6,16 @@ import json
 import re
 import shlex
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 import recoseg as package
+from recoseg.label.label_folder import LabelFolder
+from recoseg.models.encoders import ENCODERS
 from recoseg.predict.output_folder import OutputFolder
 
 
@@ -255,3 +259,65 @@ def test_every_line_of_the_guide_runs(recoseg, tiny, photos, repository, tmp_pat
     assert Image.open(tmp_path / "overlay.png").size == (40, 30)
     options = set(re.findall(r"^\| `(--[\w-]+)", guide, flags=re.M))
     assert options == set(re.findall(r"(--[\w-]+)", recoseg("predict", "--help").out)) - {"--help", "--out"}
+
+
+@pytest.fixture
+def clicked(tmp_path, monkeypatch) -> Path:
+    """A folder of six images, green on the left and blue on the right; four have a click on each."""
+    torch.manual_seed(0)
+    encoder = ENCODERS["resnet10_small"](output_stride=16)
+    monkeypatch.setattr("recoseg.label.folder_predictor.pretrained_encoder", lambda: ("random", encoder))
+    random = np.random.default_rng(0)
+    for number in range(6):
+        pixels = random.integers(0, 40, (64, 96, 3))
+        pixels[:, :48, 1] += 160
+        pixels[:, 48:, 2] += 160
+        path = tmp_path / "clicked" / "images" / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(pixels.astype(np.uint8)).save(path)
+    folder = LabelFolder(tmp_path / "clicked")
+    folder.add_classes(["green", "blue"])
+    marks = [
+        {
+            "id": f"{key}{one}",
+            "type": "mark",
+            "image": str(key),
+            "class": one,
+            "shape": "points",
+            "at": [[x, 30]],
+        }
+        for key in range(4)
+        for one, x in ((0, 10), (1, 85))
+    ]
+    folder.do("one", marks)
+    folder.close()  # it writes the labels
+    return tmp_path / "clicked"
+
+
+def test_clicks_label_new_images_without_a_training(recoseg, clicked, tmp_path) -> None:
+    (tmp_path / "new").mkdir()
+    shutil.copy(clicked / "images" / "5.png", tmp_path / "new" / "5.png")
+    words = ("--confidence", "--probabilities")
+    outcome = recoseg("predict", "clicked", "new", "-o", "out", *words)
+    assert outcome.code == 0, outcome.err
+    labels = np.asarray(Image.open(tmp_path / "out" / "labels" / "5.png"))
+    assert labels.shape == (64, 96)
+    assert (labels[:, :40] == 0).mean() > 0.95
+    assert (labels[:, 56:] == 1).mean() > 0.95
+    confidence = np.asarray(Image.open(tmp_path / "out" / "confidence" / "5.png")) / 65535
+    assert 0.5 < confidence.max() < 0.9  # after eight clicks in four images
+    probabilities = np.load(tmp_path / "out" / "probabilities" / "5.npy")
+    np.testing.assert_array_equal(probabilities.argmax(0), labels)
+    plain = recoseg("predict", "clicked", "new", "-o", "plain", "--no-overlay")
+    assert plain.code == 0, plain.err
+    np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "plain" / "labels" / "5.png")), labels)
+
+
+def test_settings_of_networks_are_refused_for_clicks(recoseg, clicked) -> None:
+    outcome = recoseg("predict", "clicked", "clicked/images/0.png", "-o", "out", "--window", "512")
+    assert outcome.code == 1
+    assert "--window has no effect" in outcome.err
+    (clicked / "labels" / "0.png").unlink()
+    for number in range(1, 4):
+        (clicked / "labels" / f"{number}.png").unlink()
+    assert recoseg("predict", "clicked", "clicked/images/0.png", "-o", "out").code == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -13,7 +15,7 @@ from recoseg.label.full_training import FullTraining
 from recoseg.label.label_folder import LabelFolder
 from recoseg.label.learner import Learner
 from recoseg.label.marks import is_held_back
-from recoseg.label.messages import Evaluate, Evaluated, Places, Status, TrainedRun, Update
+from recoseg.label.messages import Evaluate, Evaluated, Places, Predicted, Status, TrainedRun, Update
 from recoseg.models.encoders import ENCODERS
 from recoseg.types import IGNORE
 
@@ -58,7 +60,7 @@ def wait_until(training: FullTraining, until, condition) -> None:
 
 
 def test_it_trains_on_a_copy_without_the_points_held_back_and_the_better_one_is_shown(
-    folder, until, monkeypatch, tmp_path
+    folder, until, tmp_path
 ):
     training = FullTraining(folder, settings=SETTINGS)
     with pytest.raises(NotNowError, match="no full training runs"):
@@ -97,7 +99,6 @@ def test_it_trains_on_a_copy_without_the_points_held_back_and_the_better_one_is_
     assert training.shown == run
     assert not training.as_plain()["used"]
     training.stop()
-    monkeypatch.setattr("recoseg.label.learner._CALM_STEPS", 0)
     _evaluate(folder, run, tmp_path)
     training.evaluated(Evaluated(run, error="it is gone"))
     assert training.shown is None
@@ -127,6 +128,7 @@ def _evaluate(folder: LabelFolder, run: TrainedRun, place) -> None:
     _work(learner)
     assert sent[Status].content["source"] == "full"
     assert sent[Status].valid_from > before
+    _correct(learner, sent, labels["0"], run)
     learner.receive(Update(frozenset([0]), run))  # one class says nothing
     _work(learner)
     assert sent[Status].content["source"] != "full"
@@ -135,6 +137,24 @@ def _evaluate(folder: LabelFolder, run: TrainedRun, place) -> None:
     _work(learner)
     assert sent[Evaluated].run == gone
     assert sent[Evaluated].error
+
+
+def _correct(learner: Learner, sent: dict[type, object], places: Places, run: TrainedRun) -> None:
+    """Later clicks change what is displayed although the network stays: here they swap the classes."""
+    views = {"views": ("4",), "opened": ("4",)}
+
+    def classes_at_the_ends() -> list[int]:
+        _work(learner)
+        ids, _, _ = sent[Predicted].prediction.at(np.array([0.05, 0.95]), np.array([0.5]))
+        return ids[0].tolist()
+
+    learner.receive(Update(frozenset([0, 1]), run, **views))
+    before, version = classes_at_the_ends(), learner.version
+    swapped = Places(places.x, places.y, 1 - places.classes, places.held_back)
+    learner.receive(Update(frozenset([0, 1]), run, **views, labels={str(key): swapped for key in range(4)}))
+    assert classes_at_the_ends() == [1, 0] != before
+    assert learner.version > version
+    assert sent[Predicted].prediction.source == "full"
 
 
 def _work(learner: Learner) -> None:
@@ -166,6 +186,37 @@ def test_a_stopped_run_and_one_whose_server_ended_are_resumed(folder, until):
     again.start()  # other classes are another run
     assert again.as_plain()["step"] == 0
     again.close()
+
+
+def test_a_stopped_training_can_be_discarded(folder, until):
+    training = FullTraining(folder, settings=SLOW)
+    with pytest.raises(NotNowError, match="to discard"):
+        training.discard()
+    training.start()
+    wait_until(training, until, lambda: training.as_plain()["step"] > 2)
+    with pytest.raises(NotNowError, match="to discard"):
+        training.discard()  # it runs
+    training.stop()
+    training.discard()  # at once, while the process still saves its state
+    assert training.as_plain()["phase"] == "none"
+    assert not list(folder.path("training").glob("run_*"))
+    assert FullTraining(folder, settings=SLOW).as_plain()["phase"] == "none"
+    training.start()  # a new one
+    wait_until(training, until, lambda: training.as_plain()["step"] > 0)
+    training.close()
+
+
+def test_discarding_a_training_brings_back_the_quick_learner(folder):
+    run = folder.path("training", "run_001")
+    run.mkdir(parents=True)
+    (run / "weights.safetensors").write_bytes(b"weights")
+    kept = {"phase": "finished", "number": 1, "classes": [0, 1], "evaluated": True, "shown": [1, [0, 1]]}
+    folder.path("training", "training.json").write_text(json.dumps(kept))
+    training = FullTraining(folder, settings=SETTINGS)
+    assert training.shown is not None
+    training.discard()
+    assert training.shown is None
+    assert not run.exists()
 
 
 def test_nothing_to_learn_from_is_told(image_folder):

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from recoseg.evaluate.class_relations import Relations
-from recoseg.label.cell_pool import CellPool, spread_cells
-from recoseg.label.features import CellMaps, FrozenFeatures
+from recoseg.label.calibration import Comparison, agreement, calibrate, fit_temperature
+from recoseg.label.candidate_pool import CandidatePool, spread_cells
+from recoseg.label.click_suggestions import Knowledge, suggest_spots, worth
+from recoseg.label.features import FeatureMaps, FrozenFeatures
 from recoseg.label.job_queue import JobQueue, Urgency
-from recoseg.label.learner import Learner, agreement
+from recoseg.label.learner import Learner
 from recoseg.label.learner_process import serve
 from recoseg.label.messages import RADIUS, Click, Places, Predict, Predicted, Started, Status, Survey, Update
-from recoseg.label.next_clicks import Opinion, Seen, confusion, covering, doubt, next_spots, rarity
-from recoseg.label.quick import LabelledCells, QuickLearner
+from recoseg.label.quick_learner import LabelledPixels, QuickLearner, thin_out
 from recoseg.models.encoders import ENCODERS
 
 
@@ -28,9 +28,8 @@ def features(tmp_path) -> FrozenFeatures:
 
 
 @pytest.fixture
-def learner(two_tone, features, tmp_path, monkeypatch):
-    """With the latest message of each kind that it sent. It learns from clicks alone."""
-    monkeypatch.setattr("recoseg.label.learner._CALM_STEPS", 0)
+def learner(two_tone, features, tmp_path):
+    """With the latest message of each kind that it sent."""
     return new_learner(two_tone, features, tmp_path)
 
 
@@ -57,23 +56,39 @@ def run(learner: Learner) -> None:
         learner.work()
 
 
-def test_features_of_some_cells_are_those_of_all(two_tone, features):
+def test_features_at_places_give_the_logits_that_the_probe_enlarges(two_tone, features):
     maps = features.maps(two_tone / "images" / "0.png")
     cells = np.array([0, 5, maps.shape[1], maps.shape[0] * maps.shape[1] - 1])
-    torch.testing.assert_close(maps.of_cells(cells), maps.of_all()[cells], atol=1e-5, rtol=1e-5)
     x, y = maps.places_of(cells)
     np.testing.assert_array_equal(maps.cells_at(x, y), cells)
+    quick, labelled = QuickLearner(features.level_channels), maps.at(x, y)
+    quick.fit(LabelledPixels(labelled, torch.tensor([3, 5, 9, 3])), (labelled.mean(0), labelled.std(0) + 1))
+    enlarged = quick.logit_map(maps).flatten(1)[:, cells].t()
+    torch.testing.assert_close(quick.logits(labelled), enlarged, atol=1e-4, rtol=1e-3)
 
 
 def test_features_are_computed_once_and_again_where_a_file_is_not_whole(two_tone, features, monkeypatch):
     path = two_tone / "images" / "0.png"
     first = features.maps(path)
     again = FrozenFeatures(features.encoder, name="random", folder=features.folder)
-    monkeypatch.setattr(again, "_computed", lambda path: pytest.fail("it was there"))
-    np.testing.assert_array_equal(again.maps(path).high, first.high)
-    (file,) = features.folder.glob("*.high.npy")
-    file.write_bytes(file.read_bytes()[:200])
-    np.testing.assert_array_equal(features.maps(path).high, first.high)
+    monkeypatch.setattr(again, "compute", lambda image: pytest.fail("it was there"))
+    torch.testing.assert_close(again.maps(path).levels[-1], first.levels[-1], rtol=0, atol=0)
+    (file,) = features.folder.glob("*.safetensors")
+    for content in (file.read_bytes()[:200], b""):
+        file.write_bytes(content)
+        torch.testing.assert_close(features.maps(path).levels[-1], first.levels[-1], rtol=0, atol=0)
+
+
+def test_a_fill_counts_by_its_cells_and_a_click_beside_it_stays(two_tone, features):
+    maps = features.maps(two_tone / "images" / "0.png")
+    y, x = (axis.ravel() for axis in np.mgrid[0:64, 0:96])
+    filled = Places((x + 0.5) / 96, (y + 0.5) / 64, np.zeros(len(x), np.int64), np.zeros(len(x), bool))
+    filled.classes[50] = 3
+    thin = thin_out(maps, filled)
+    counts = np.bincount(thin.classes)
+    assert counts.tolist() == [200, 0, 0, 1]
+    assert len(np.unique(maps.cells_at(thin.x, thin.y)[thin.classes == 0])) == 200
+    assert len(thin_out(maps, filled.only(np.zeros(len(x), dtype=bool))).x) == 0
 
 
 def test_features_need_no_disk(two_tone, features, monkeypatch):
@@ -81,7 +96,7 @@ def test_features_need_no_disk(two_tone, features, monkeypatch):
         raise OSError(errno.ENOSPC, "no space left")
 
     monkeypatch.setattr("recoseg.label.features.write_whole", full)
-    assert features.maps(two_tone / "images" / "0.png").high.size
+    assert features.maps(two_tone / "images" / "0.png").levels[-1].numel()
 
 
 def test_two_clicks_are_enough_to_tell_two_colours_apart(learner):
@@ -153,12 +168,11 @@ def test_a_new_learner_has_the_agreement_and_higher_versions(learner, features, 
     learner.receive(update(clicks=[Click("1", 0.1, 0.2, 4)]))
     run(learner)
     again, _ = new_learner(two_tone, features, tmp_path)
-    assert again.agreed == [True]
+    assert [(one.class_id, one.is_right) for one in again.comparisons] == [(4, True)]
     assert again.version > learner.version
 
 
-def test_an_image_that_cannot_be_read_is_left_out_until_it_can(two_tone, features, tmp_path, monkeypatch):
-    monkeypatch.setattr("recoseg.label.learner._CALM_STEPS", 0)
+def test_an_image_that_cannot_be_read_is_left_out_until_it_can(two_tone, features, tmp_path):
     path = two_tone / "images" / "0.png"
     content = path.read_bytes()
     path.write_bytes(b"no image")
@@ -221,8 +235,7 @@ class Resting:
         return self.waiting.pop(0)
 
 
-def test_after_every_rest_it_learns_predicts_and_answers(two_tone, features, tmp_path, monkeypatch):
-    monkeypatch.setattr("recoseg.label.learner._CALM_STEPS", 60)
+def test_after_every_rest_it_learns_predicts_and_answers(two_tone, features, tmp_path):
     more = {"1": places((0.1, 0.5, 4), (0.9, 0.5, 7))}
     third = {"1": places((0.1, 0.5, 4), (0.5, 0.1, 9))}
     connection = Resting(
@@ -263,86 +276,127 @@ def test_after_every_rest_it_learns_predicts_and_answers(two_tone, features, tmp
         assert status.content["seconds"] == 0  # rests do not count
 
 
-def test_the_latest_agreement_is_that_of_fifty():
-    told = agreement([False] * 50 + [True] * 25)
-    assert told["latest"] == 0.5
-    assert told["curve"][-1] == [75, 0.5]
+def test_the_latest_agreement_is_that_of_fifty_and_by_class():
+    found = agreement([Comparison(7, 4)] * 50 + [Comparison(4, 4)] * 25)
+    assert found["latest"] == 0.5
+    assert found["curve"][-1] == [75, 0.5]
+    assert found["classes"] == {"7": [0, 25], "4": [25, 25]}
     assert agreement([])["latest"] is None
-    assert len(agreement([True] * 1000)["curve"]) == 200
+    assert len(agreement([Comparison(1, 1)] * 1000)["curve"]) == 200
+
+
+# Calibration
+
+
+def test_two_clicks_are_never_enough_for_certainty():
+    logits = torch.tensor([40.0, 0.0])
+    assert calibrate(logits, temperature=1, evidence=2).tolist() == pytest.approx([0.75, 0.25])
+    assert calibrate(logits, temperature=1, evidence=200)[0] == pytest.approx(201 / 202)
+
+
+def test_the_temperature_makes_clicks_as_probable_as_they_were():
+    # Of 200 clicks three in four are of the class with the higher logit: a gap of log 3 would be calibrated.
+    def clicks(gap: float) -> list[Comparison]:
+        return [Comparison(int(number % 4 == 0), 0, (0, 1), (gap, 0.0)) for number in range(200)]
+
+    for gap in (1.0, 5.0):
+        assert gap / fit_temperature(clicks(gap)) == pytest.approx(np.log(3), rel=0.1)
+    assert fit_temperature([]) == pytest.approx(1)
+    assert fit_temperature([Comparison(9, 0, (0, 1), (5.0, 0.0))]) == pytest.approx(1)  # it was not known
+
+
+def test_a_trained_network_is_corrected_where_clicks_contradict_it():
+    # One feature tells two kinds of pixels apart. The network is sure of class 3 everywhere.
+    features = torch.tensor([[-1.0], [-1.0], [1.0], [1.0]])
+    outputs, spread = torch.tensor([[0.99, 0.01]]).repeat(4, 1), (torch.zeros(1), torch.ones(1))
+    quick = QuickLearner((1,), {0: 3, 1: 5})
+    assert quick.is_ready
+    torch.testing.assert_close(quick.logits(features, outputs).exp(), 0.98 * outputs + 0.01)
+    quick.fit(LabelledPixels(features, torch.tensor([3, 3, 3, 3]), outputs), spread)
+    assert quick.logits(features, outputs).argmax(1).tolist() == [0, 0, 0, 0]
+    quick.fit(LabelledPixels(features, torch.tensor([3, 3, 5, 5]), outputs), spread)
+    assert quick.logits(features, outputs).argmax(1).tolist() == [0, 0, 1, 1]
+    quick.fit(LabelledPixels(features, torch.tensor([3, 3, 7, 7]), outputs), spread)  # it has no such class
+    assert quick.known == (3, 5, 7)
+    assert quick.logits(features, outputs).argmax(1).tolist() == [0, 0, 2, 2]
 
 
 # Where to click next
 
 
-def pool_of(num_images: int, *, seed: int = 0) -> CellPool:
-    random = np.random.default_rng(seed)
-    pool = CellPool(cells_per_image=20)
+def pool_of(num_images: int, *, seed: int = 0) -> CandidatePool:
+    random = torch.Generator().manual_seed(seed)
+    pool = CandidatePool(cells_per_image=20)
     for number in range(num_images):
-        low = random.standard_normal((3, 8, 10)).astype(np.float16)
-        pool.add(str(number), CellMaps(low, random.standard_normal((2, 2, 3)).astype(np.float16)))
+        levels = torch.randn(3, 8, 10, generator=random), torch.randn(2, 2, 3, generator=random)
+        grey = torch.zeros(32, 40, dtype=torch.uint8)
+        pool.add(str(number), FeatureMaps(tuple(level.half() for level in levels), grey))
     return pool
 
 
-def opinion_of(pool: CellPool, num_classes: int = 3, *, seed: int = 0) -> Opinion:
-    random = torch.Generator().manual_seed(seed)
-    logits = torch.randn(len(pool.features), num_classes, generator=random)
-    relations = Relations(
-        torch.eye(num_classes, dtype=torch.float64), torch.ones(num_classes, dtype=torch.int64)
-    )
-    return Opinion(logits.softmax(1), range(num_classes), relations)
+def knowledge_of(pool: CandidatePool, places=None, *, is_ready: bool = True) -> Knowledge:
+    labelled = torch.zeros(0, 5), torch.zeros(0, dtype=torch.int64)
+    if not is_ready:
+        return Knowledge(places or {}, *labelled)
+    logits = torch.randn(len(pool.features), 3, generator=torch.Generator().manual_seed(0))
+    return Knowledge(places or {}, *labelled, logits.softmax(1), range(3))
 
 
-@pytest.mark.parametrize("has_opinion", [False, True])
-def test_the_queue_never_asks_for_the_same_spot_again(has_opinion):
+@pytest.mark.parametrize("is_ready", [False, True])
+def test_no_spot_is_suggested_near_an_earlier_one(is_ready):
     pool = pool_of(3)
-    opinion = opinion_of(pool) if has_opinion else None
     marked: dict[str, list[tuple[float, float]]] = {}
-    asked = 0
-    while True:
-        spots = next_spots(pool, Seen(marked, torch.zeros(0, 8), {}), opinion, count=1)
-        if not spots:
-            break
+    suggested = 0
+    while spots := suggest_spots(pool, knowledge_of(pool, marked, is_ready=is_ready), count=1):
         (spot,) = spots
         for x, y in marked.get(spot.image, []):
             assert max(abs(x - spot.x), abs(y - spot.y)) >= RADIUS
         marked.setdefault(spot.image, []).append((spot.x, spot.y))
-        asked += 1
-    assert 3 < asked <= len(pool.features)
+        suggested += 1
+    assert 3 < suggested <= len(pool.features)
+    counts = [len(marked[key]) for key in pool.keys]
+    assert max(counts) - min(counts) <= 3  # spread over images
 
 
-def test_several_spots_at_once_are_apart():
-    pool = pool_of(2)
-    spots = next_spots(pool, Seen({}, torch.zeros(0, 8), {}), opinion_of(pool), count=10)
+def test_several_spots_at_once_are_apart_and_spread_over_images():
+    pool = pool_of(5)
+    spots = suggest_spots(pool, knowledge_of(pool), count=10)
     assert len(spots) == 10
+    assert len({spot.image for spot in spots}) == 5
     for number, one in enumerate(spots):
         for other in spots[:number]:
             assert one.image != other.image or max(abs(one.x - other.x), abs(one.y - other.y)) >= RADIUS
 
 
-def test_a_click_is_worth_what_it_tells_of_others_that_are_not_known_yet():
-    # Three looks: a common one, one half as common, and one of which a cell is known already.
-    common, other, known = torch.eye(3)
-    others = torch.stack([common] * 4 + [other] * 2 + [known] * 9)
-    candidates, all_apart = torch.stack([known, other, common]), np.ones((3, 3), dtype=bool)
-    plain = {"weights": torch.ones(15), "factors": torch.ones(3)}
-    assert covering(candidates, others, known[None], **plain, apart=all_apart, count=2) == [2, 1]
-    doubted = plain | {"weights": torch.tensor([0.2] * 4 + [1.0] * 2 + [1.0] * 9)}
-    assert covering(candidates, others, known[None], **doubted, apart=all_apart, count=1) == [1]
-    elsewhere = plain | {"factors": torch.tensor([1.0, 1.0, 0.4])}
-    assert covering(candidates, others, known[None], **elsewhere, apart=all_apart, count=1) == [1]
-    not_both = np.array([[False, True, True], [True, False, False], [True, False, False]])
-    assert covering(candidates, others, known[None], **plain, apart=not_both, count=3) == [2, 0]
+def test_a_rare_look_is_suggested_soon_where_one_class_is_known():
+    # Two cells of 60 look unlike all others, which differ a little.
+    pool = pool_of(3)
+    looks = torch.randn(60, 5, generator=torch.Generator().manual_seed(1)) * 0.1
+    looks[:, 0] += 1
+    looks[[17, 44]] *= -1
+    pool._features = [looks.half()]
+    pool._spread = torch.zeros(5), torch.ones(5)
+    common = torch.ones(1, 5) * torch.tensor([1.0, 0, 0, 0, 0])
+    (spot,) = suggest_spots(pool, Knowledge({}, common, torch.zeros(1, dtype=torch.int64)), count=1)
+    assert spot.cell in (17, 44)
+    (first,) = suggest_spots(pool, knowledge_of(pool, is_ready=False), count=1)
+    assert first.cell not in (17, 44)
 
 
-def test_a_cell_is_worth_more_where_the_margin_is_small_and_classes_are_alike_and_rare():
-    graph = torch.tensor([[1.0, 0.9, -0.5], [0.9, 1.0, 0.0], [-0.5, 0.0, 1.0]], dtype=torch.float64)
-    relations = Relations(graph, torch.ones(3, dtype=torch.int64))
-    probabilities = torch.tensor([[0.5, 0.45, 0.05], [0.5, 0.05, 0.45], [0.9, 0.1, 0.0]])
-    opinion = Opinion(probabilities, [5, 6, 9], relations)
-    np.testing.assert_allclose(doubt(opinion), [0.95, 0.95, 0.2], rtol=1e-6)
-    np.testing.assert_allclose(confusion(opinion), [0.975, 0.625, 0.975])
-    worth = rarity(opinion, {5: 99, 6: 99, 9: 3})
-    np.testing.assert_allclose(worth, [0.5 + 0.5 * 0.1 / 0.5, 1.0, 0.6])
+def test_a_cell_counts_by_the_rarity_of_what_it_may_be_and_by_doubt():
+    probabilities = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
+    # Class 0 has 99 pixels, class 1 has one: an answer counts 1/100 and 1/2.
+    expected = [0.2 / 100, 0.2 / 2, (1 / 100 + 1 / 2) / 2]
+    np.testing.assert_allclose(worth(probabilities, np.array([99.0, 1.0])), expected)
+
+
+def test_of_equal_cells_the_one_unlike_the_labelled_ones_comes_first():
+    pool = pool_of(1)
+    even = torch.full((len(pool.features), 2), 0.5)
+    labelled = pool.features[:-1].float()  # all cells except the last
+    classes = torch.zeros(len(labelled), dtype=torch.int64)
+    (spot,) = suggest_spots(pool, Knowledge({}, labelled, classes, even, (0, 1)), count=1)
+    assert spot.cell == len(pool.features) - 1
 
 
 def test_cells_are_spread_over_the_map_each_once():
@@ -351,16 +405,6 @@ def test_cells_are_spread_over_the_map_each_once():
     assert 80 <= len(cells) <= 120
     quarters = np.bincount((cells // 60 >= 20) * 2 + (cells % 60 >= 30), minlength=4)
     assert quarters.min() >= 15
-
-
-def test_learning_is_the_same_again_with_the_same_seed():
-    features, classes = torch.randn(30, 8, generator=torch.Generator().manual_seed(0)), torch.arange(30) % 3
-    results = []
-    for _ in range(2):
-        quick = QuickLearner(8, seed=3)
-        quick.learn(LabelledCells(features, classes), features, steps=5)
-        results.append(quick.probabilities(features))
-    torch.testing.assert_close(results[0], results[1], rtol=0, atol=0)
 
 
 def test_any_image_is_predicted_on_request(learner):

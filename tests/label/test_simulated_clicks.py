@@ -46,7 +46,7 @@ def test_simulated_clicks_end_in_lines_and_a_table(two_tone, tmp_path, monkeypat
     for _ in range(2):  # the second time, what is there is not done again
         clicks.main([*words, "--clicks", "10", "--seeds", "1"])
         lines = [json.loads(line) for line in out.read_text().splitlines()]
-        assert [line["strategy"] for line in lines] == ["random", "uncertainty", "queue"]
+        assert [line["strategy"] for line in lines] == ["random", "uncertainty", "classes", "queue"]
         assert all(line["clicks"] == [10] and line["mean_iou"][0] > 0.7 for line in lines)
     monkeypatch.setattr(pages, "CLICKS", out)
     assert "| two_tone | queue | " in pages.clicks_table(pages.read_clicks())

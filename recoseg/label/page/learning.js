@@ -1,32 +1,37 @@
 // What is seen of learning: what the learner does, the curve of agreement, and full training with its progress.
 
-import { byId, counted, draw, percent } from "./dom.js";
+import { byId, counted, draw, make, percent } from "./dom.js";
 
 const [WIDTH, HEIGHT] = [280, 96];
 
+/** Clicks that the agreement is a share of, and the fewest that give a percentage. */
+const [LATEST, FEW] = [50, 20];
+
 /** @param {import("./state.js").Store} store @param {import("./server.js").Server} server @param {(message: string) => void} warn */
 export function bindLearning(store, server, warn) {
-  store.on(["learner"], ({ learner }) => learner && showLearner(learner));
+  store.on(["learner", "classes"], ({ learner, classes }) => learner && showLearner(learner, classes ?? []));
   store.on(["training", "learner"], ({ training, learner }) => training && showTraining(training, learner));
-  byId("train").addEventListener("click", async () => {
-    const isRunning = store.values.training?.phase === "running";
-    byId("train").disabled = true;
+  const buttons = [byId("train"), byId("discard")];
+  const request = async (what) => {
+    for (const button of buttons) button.disabled = true;
     try {
-      store.set({ training: await server.ask("/api/training", { body: { do: isRunning ? "stop" : "start" } }) });
+      store.set({ training: await server.ask("/api/training", { body: { do: what } }) });
     } catch (error) {
       warn(`Training: ${error.message}`);
     }
-    byId("train").disabled = false;
-  });
+    for (const button of buttons) button.disabled = false;
+  };
+  byId("train").addEventListener("click", () => request(store.values.training?.phase === "running" ? "stop" : "start"));
+  byId("discard").addEventListener("click", () => request("discard"));
 }
 
-function showLearner(learner) {
+function showLearner(learner, classes) {
   const { phase, message, features, seconds, agreement } = learner;
   const texts = {
-    waiting: "Give two classes a click each, and it begins to learn.",
-    features: "Getting to know the images …",
-    learning: "Learning from your clicks …",
-    ready: seconds ? `Up to date: learned in ${seconds.toFixed(1)} s.` : "Up to date.",
+    waiting: "Click at least one pixel of two classes to start training.",
+    features: "Reading the images …",
+    learning: "Training on your clicks …",
+    ready: seconds ? `Up to date: trained in ${seconds.toFixed(1)} s.` : "Up to date.",
     failed: "The learner stopped.",
   };
   const text = byId("learner");
@@ -39,15 +44,24 @@ function showLearner(learner) {
   const { count, latest, curve } = agreement ?? { count: 0 };
   byId("agreement").hidden = !count;
   if (!count) return;
-  byId("agreement-now").textContent = percent(latest);
+  const recent = Math.min(count, LATEST);
+  const isFew = recent < FEW;
+  byId("agreement-now").textContent = isFew ? `${Math.round(latest * recent)} of ${recent}` : percent(latest);
+  byId("agreement-of").textContent = isFew ? "clicks were" : `of the latest ${recent} clicks were`;
   byId("curve").replaceChildren(agreementChart(curve, count, latest));
+  byId("agreement-classes").replaceChildren(...classes
+    .filter(({ id }) => agreement.classes?.[id])
+    .map(({ id, name }) => {
+      const [right, clicks] = agreement.classes[id];
+      return make("li", {}, `${name}: ${right} of ${counted(clicks, "click")}`);
+    }));
 }
 
 function showTraining(training, learner) {
   const { phase, message, step, steps, held_back: held, used } = training;
   const isRunning = phase === "running";
   const texts = {
-    none: "Full training takes longer and often sees more.",
+    none: "Full training takes minutes and is usually more accurate.",
     running: steps ? `Full training: step ${step.toLocaleString("en")} of ${steps.toLocaleString("en")}.` : "Full training begins …",
     stopped: "Full training is stopped; it goes on from there.",
     finished: "Full training is finished.",
@@ -58,6 +72,7 @@ function showTraining(training, learner) {
   if (byId("training-text").textContent !== words) byId("training-text").textContent = words;
   progress("training-progress", step, steps, isRunning);
   byId("train").textContent = isRunning ? "Stop training" : phase === "stopped" ? "Go on training" : "Train fully";
+  byId("discard").hidden = isRunning || phase === "none";
   byId("train").disabled = !isRunning && (!learner || learner.phase === "waiting");
 }
 

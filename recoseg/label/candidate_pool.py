@@ -1,4 +1,4 @@
-"""A few cells of every image: what nobody labelled, the shares of classes, and where one may click."""
+"""A few cells of every image: candidates for clicks, the shares of classes, the spread of features."""
 
 from __future__ import annotations
 
@@ -9,48 +9,45 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from recoseg.label.features import CellMaps
+from recoseg.label.features import FeatureMaps
 from recoseg.seeds import numpy_generator
 
 MOST_CELLS = 20_000
 _CELLS_PER_IMAGE = 200
 
 
-class CellPool:
+class CandidatePool:
     """Cells of images, spread over each: one at random in every square of a grid."""
 
     def __init__(self, *, seed: int = 0, cells_per_image: int = _CELLS_PER_IMAGE) -> None:
         self.seed, self.cells_per_image = seed, cells_per_image
         self.keys: list[str] = []
-        self._features: list[Tensor] = []  # (n, D) float16 an image
+        self._features: list[Tensor] = []  # (n, C) float16 an image
         self._places: list[NDArray[np.float64]] = []  # (n, 2) x and y in (0, 1)
-        self._pooled: list[Tensor] = []  # (D,) the mean of an image's cells
-        self._joined: Tensor | None = None
         self._spread: tuple[Tensor, Tensor] | None = None
 
     @property
     def is_full(self) -> bool:
-        return sum(map(len, self._features)) >= MOST_CELLS
+        return sum(map(len, self._places)) >= MOST_CELLS
 
-    def add(self, key: str, maps: CellMaps) -> None:
+    def add(self, key: str, maps: FeatureMaps) -> None:
         cells = spread_cells(maps.shape, self.cells_per_image, seed=self.seed, place=len(self.keys))
-        features = maps.of_cells(cells)
+        places = maps.places_of(cells)
         self.keys.append(key)
-        self._features.append(features.half())
-        self._places.append(np.stack(maps.places_of(cells), axis=1))
-        self._pooled.append(features.mean(0))
-        self._joined = self._spread = None
+        self._features.append(maps.at(*places).half())
+        self._places.append(np.stack(places, axis=1))
+        self._spread = None
 
     @property
     def features(self) -> Tensor:
-        """(N, D) float16."""
-        if self._joined is None:
-            self._joined = torch.cat(self._features)
-        return self._joined
+        """(N, C) float16."""
+        if len(self._features) > 1:
+            self._features = [torch.cat(self._features)]
+        return self._features[0]
 
     @property
     def spread(self) -> tuple[Tensor, Tensor]:
-        """(D,) the mean of all cells, and their standard deviation."""
+        """(C,) the mean of all cells, and their standard deviation."""
         if self._spread is None:
             some = self.features[:: max(1, len(self.features) // 10_000)].float()
             self._spread = some.mean(0), some.std(0).clamp(min=1e-3)
@@ -69,11 +66,6 @@ class CellPool:
     def places_of(self, image: int) -> NDArray[np.float64]:
         """(n, 2) those of the image of that number."""
         return self._places[image]
-
-    @property
-    def pooled(self) -> Tensor:
-        """(number of images, D)."""
-        return torch.stack(self._pooled)
 
     def near(self, marked: Mapping[str, Sequence[tuple[float, float]]], radius: float) -> NDArray[np.bool_]:
         """(N,) whether a cell is within `radius`, a share of each side, of a marked place of its image."""
