@@ -44,7 +44,7 @@ def module_of(path: Path) -> str:
 
 
 def part_of(module: str) -> str:
-    """The entry of ORDER that a module, such as "runs.run_folder" or "data.camvid", belongs to."""
+    """The entry of ORDER that a module, such as "tables" or "data.camvid", belongs to."""
     whole = ".".join(module.split(".")[:2])
     return whole if whole in ORDER else module.split(".")[0]
 

@@ -169,7 +169,7 @@ def _open(arguments: argparse.Namespace) -> tuple[Predictor, dict[str, str]]:
     from recoseg.label.journal import NAME as JOURNAL
     from recoseg.runs.hub import local_folder
     from recoseg.runs.run import load, weights_file
-    from recoseg.runs.run_folder import RunFolder
+    from recoseg.training.run_folder import RunFolder
 
     if is_label_folder(arguments.run_folder):
         for name, default in _OF_NETWORKS.items():
