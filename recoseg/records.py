@@ -34,6 +34,7 @@ class WrongFieldError(ValueError):
 
     def __init__(self, place: str, problem: str) -> None:
         super().__init__(f"{place} {problem}")
+        self.place, self.problem = place, problem
 
 
 _WORDS = {
@@ -108,6 +109,8 @@ def require_kind(name: str, value: Any, kind: Any) -> None:
     """For rules: a part of a value is of this type."""
     try:
         convert(value, kind)
+    except WrongFieldError as error:
+        raise WrongFieldError(f"{name}.{error.place}", error.problem) from None
     except ValueError as error:
         raise WrongFieldError(name, str(error)) from None
 

@@ -60,6 +60,6 @@ def test_the_student_sees_unlabelled_images_through_the_view(
 
 
 def test_vat_moves_images_that_it_sees_through_the_view(tiny_network, toy_batch, generator) -> None:
-    method, unlabelled = VAT(tiny_network(), FLIPPED, radius=0), toy_batch(seed=1, visible=False)
+    method, unlabelled = VAT(tiny_network(), FLIPPED, radius=1e-30), toy_batch(seed=1, visible=False)
     images, _ = method(toy_batch(), unlabelled, iteration=0, generator=generator).mixed
     assert torch.equal(images, unlabelled.images.flip(3))

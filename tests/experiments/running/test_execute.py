@@ -207,7 +207,7 @@ def test_a_damaged_run_is_a_state_with_its_reason(cell, result_of) -> None:
     begin(cell)
     (cell.folder / "losses.jsonl").write_text('{"iteration": "x"}\n')
     assert state_of(cell).kind == "damaged"
-    assert "losses.jsonl line 1: lr is missing" in state_of(cell).trouble
+    assert "losses.jsonl line 1: iteration must be a whole number" in state_of(cell).trouble
     result_of("supervised", "scenes-10", 0, 40.0).save(cell.folder / "result.json")
     assert "result.json is of row supervised, not classmix" in state_of(cell).trouble
 
