@@ -5,7 +5,7 @@ what `recoseg init` measures before it writes a config.
 """
 
 from recoseg.probe.cells import Cells, labelled_cells
-from recoseg.probe.fitting import ProbeFit, cross_validate, fit_probe
+from recoseg.probe.fitting import ProbeFit, cross_validate, fit_probe, set_probe
 from recoseg.probe.regression import Classifier, fit_classifier
 
 __all__ = [
@@ -16,4 +16,5 @@ __all__ = [
     "fit_classifier",
     "fit_probe",
     "labelled_cells",
+    "set_probe",
 ]

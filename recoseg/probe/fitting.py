@@ -60,11 +60,24 @@ def fit_probe(
         raise UserError("this network has no probe: build it with model.start probe")
     cells = labelled_cells(network, dataset, keys, sparse=sparse, device=device, progress=progress)
     fit = cross_validate(cells, num_classes, class_weights=class_weights)
+    set_probe(network, cells, fit, num_classes, class_weights=class_weights)
+    return fit
+
+
+def set_probe(
+    network: SegmentationNetwork,
+    cells: Cells,
+    fit: ProbeFit,
+    num_classes: int,
+    *,
+    class_weights: Tensor | None = None,
+) -> None:
+    """Fit the network's probe to all cells with the L2 penalty that the folds chose."""
+    assert network.probe is not None
     found = fit_classifier(
         cells.features, cells.labels, num_classes, strength=fit.strength, class_weights=class_weights
     )
     network.probe.set_(found.weight, found.bias, found.mean, found.deviation)
-    return fit
 
 
 def cross_validate(cells: Cells, num_classes: int, *, class_weights: Tensor | None = None) -> ProbeFit:

@@ -27,7 +27,7 @@ from recoseg.losses.cross_entropy import root_inverse_frequency
 from recoseg.models.build import build_starting_model
 from recoseg.models.network import SegmentationNetwork
 from recoseg.models.pretrained import has_imagenet_weights
-from recoseg.probe import fit_probe
+from recoseg.probe import Cells, ProbeFit, cross_validate, labelled_cells, set_probe
 from recoseg.probe.orientation import have_no_up
 from recoseg.runs.start import run_to_end
 from recoseg.seeds import permutation
@@ -170,33 +170,30 @@ def measure_probe(
         return None
     scored = [val[place] for place in permutation(len(val), 0, "init")[:_MOST_SCORED]]
     train, device = dataset.keys("train"), torch.device("cpu")
-    shares = torch.tensor([facts.shares[name] for name in dataset.classes.names])
     labelled = [key for key in train if dataset.has_labels(key)]
-    best: tuple[float, float, SegmentationNetwork] | None = None  # mean IoU of the folds, factor, network
+    num_classes = len(dataset.classes)
+    weights = root_inverse_frequency(torch.tensor([facts.shares[name] for name in dataset.classes.names]))
+    best: tuple[SegmentationNetwork, Cells, ProbeFit] | None = None
     for enlarge in _ENLARGE:
         if best and enlarge * facts.longest > LARGE:
             break
         section = DeepLabV3PlusModel(encoder=ENCODER, pretrained="auto", start="probe", enlarge=enlarge)
-        network, _ = build_starting_model(section, len(dataset.classes), seed=0)
+        network, _ = build_starting_model(section, num_classes, seed=0)
         assert isinstance(network, SegmentationNetwork)
-        fit = fit_probe(
-            network,
-            dataset,
-            labelled,
-            len(dataset.classes),
-            sparse=dataset.partial,
-            class_weights=root_inverse_frequency(shares),
-            device=device,
-            progress=progress,
+        cells = labelled_cells(
+            network, dataset, labelled, sparse=dataset.partial, device=device, progress=progress
         )
-        if best is None or (fit.mean_iou or 0) > best[0] + _ENLARGE_ABOVE:
-            best = fit.mean_iou or 0, enlarge, network
+        fit = cross_validate(cells, num_classes, class_weights=weights)
+        if best and (fit.mean_iou or 0) <= (best[2].mean_iou or 0) + _ENLARGE_ABOVE:
+            break
+        best, factor = (network, cells, fit), enlarge
     assert best is not None
-    _, enlarge, network = best
+    network, cells, fit = best
+    set_probe(network, cells, fit, num_classes, class_weights=weights)
     scores = evaluate(network, dataset, scored, device=device, each_image=True)
     assert scores.images is not None
     no_up = have_no_up(network, dataset, [*train, *dataset.keys("val")], device=device)
-    return ProbeFacts(scores.mean_iou, mean_iou_interval(scores.images), len(scored), no_up, enlarge)
+    return ProbeFacts(scores.mean_iou, mean_iou_interval(scores.images), len(scored), no_up, factor)
 
 
 def suggested_yaml(
