@@ -113,7 +113,8 @@ def run(arguments: argparse.Namespace) -> int:
     from recoseg.predict.output_folder import OutputFolder
     from recoseg.report.prediction_gallery import write_gallery
     from recoseg.runs.hub import local_folder
-    from recoseg.runs.run import load, weights_file
+    from recoseg.runs.run import load
+    from recoseg.runs.run_weights import weights_file
     from recoseg.training.run_folder import RunFolder
 
     look = _look(arguments)
