@@ -57,7 +57,7 @@ def test_it_says_nothing_when_it_shall_be_quiet(tmp_path: Path, capsys) -> None:
 
 
 def test_mistakes_are_the_errors_of_the_command(tmp_path: Path) -> None:
-    with pytest.raises(recoseg.UserError, match=r"here that is train\.iterations"):
+    with pytest.raises(recoseg.UserError, match=r"here that is --train\.iterations"):
         recoseg.train(out=tmp_path / "run", epochs=3)
     with pytest.raises(recoseg.UserError, match="no folder and no dataset 'nowhere'"):
         recoseg.train("nowhere")
