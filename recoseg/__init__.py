@@ -1,4 +1,15 @@
-"""recoseg: semantic segmentation from very few labels."""
+"""recoseg: semantic segmentation from very few labels.
+
+It implements Liu et al., "Bootstrapping Semantic Segmentation with Regional Contrast" (ICLR 2022). Sections
+and equations in docstrings are those of this paper. `__version__` is the version of the installed package.
+
+Example:
+    >>> import recoseg
+    >>> recoseg.__version__.count(".")
+    2
+    >>> recoseg.RegionalContrast().num_queries
+    256
+"""
 
 from __future__ import annotations
 

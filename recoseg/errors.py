@@ -8,7 +8,22 @@ from typing import Any
 
 
 class UserError(ValueError):
-    """A mistake in what was given to us: the message says what was given, what is allowed, what to do."""
+    """Mistake in an argument, setting or file of the user, with a message of one line.
+
+    The message names what was given, what is allowed and what to do. The command line prints it without a
+    traceback. It is a `ValueError`.
+
+    Args:
+        message: That line.
+
+    Example:
+        >>> import recoseg
+        >>> try:
+        ...     recoseg.RegionalContrast(temperature=0)
+        ... except recoseg.UserError as error:
+        ...     print(error)
+        temperature: got 0, needs a number above 0
+    """
 
 
 class UsageError(UserError):

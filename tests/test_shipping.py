@@ -18,6 +18,7 @@ import yaml
 
 REPOSITORY = Path(__file__).parents[1]
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+TEMPLATES = REPOSITORY / ".github" / "ISSUE_TEMPLATE"
 NOT_SHIPPED = ("__pycache__", ".pyc")
 
 
@@ -187,3 +188,23 @@ def test_the_wheel_trains_in_a_clean_environment(built, tmp_path) -> None:
     assert "cityscapes" in recoseg("experiments", "list")
     say = "import recoseg, numpy as n; print(recoseg.load('run')(n.zeros((40, 50, 3), n.uint8)).labels.shape)"
     assert done("-c", say, python=python, folder=work) == "(40, 50)\n"
+
+
+def test_the_citation_names_this_version_and_the_paper() -> None:
+    citation = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == PROJECT["project"]["version"]
+    assert citation["license"] == PROJECT["project"]["license"]
+    assert citation["keywords"] == PROJECT["project"]["keywords"]
+    (paper,) = citation["references"]
+    assert "Regional Contrast" in paper["title"]
+    assert [author["family-names"] for author in paper["authors"]] == ["Liu", "Zhi", "Johns", "Davison"]
+
+
+def test_forms_for_issues_ask_what_an_answer_needs() -> None:
+    forms = {path.stem: yaml.safe_load(path.read_text()) for path in TEMPLATES.glob("*.yml")}
+    assert set(forms) == {"bug", "own_data"}
+    for form in forms.values():
+        assert {"name", "description", "body"} <= set(form)
+        fields = [field for field in form["body"] if field["type"] != "markdown"]
+        assert len({field["id"] for field in fields}) == len(fields) <= 5
+        assert all(field["attributes"]["label"] for field in fields)

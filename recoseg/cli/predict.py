@@ -168,7 +168,8 @@ def _open(arguments: argparse.Namespace) -> tuple[Predictor, dict[str, str]]:
     from recoseg.label.folder_predictor import is_label_folder, load_label_folder
     from recoseg.label.journal import NAME as JOURNAL
     from recoseg.runs.hub import local_folder
-    from recoseg.runs.run import load, weights_file
+    from recoseg.runs.run import load
+    from recoseg.runs.run_weights import weights_file
     from recoseg.training.run_folder import RunFolder
 
     if is_label_folder(arguments.run_folder):

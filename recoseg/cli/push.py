@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     from recoseg.config.model_settings import FactoryModel, TransformersModel
     from recoseg.runs import hub
     from recoseg.runs.model_card import model_card
-    from recoseg.runs.run import weights_about, weights_file
+    from recoseg.runs.run_weights import weights_about, weights_file
     from recoseg.splits.label_split import LabelSplit
     from recoseg.training.run_folder import RunFolder
 

@@ -15,13 +15,35 @@ from recoseg.types import IGNORE
 def shrink_labels(
     labels: Tensor, size: Sequence[int], *, sparse: bool = False, mask: Tensor | None = None
 ) -> Tensor:
-    """(B, H, W) integers -> (B, h, w), IGNORE where a cell of the feature map has no label.
+    """Shrink labels to the size of a feature map, for pixels that take part in Eq. 2 of the paper.
 
-    Dense labels: each cell takes the pixel at its centre. Sparse labels: that would lose most single pixels
-    (15 of 16 at stride 4), so each labelled pixel goes to the cell it lies in. Where several meet in a cell,
-    the class with the fewest labelled pixels in the image wins, so that none is lost to a commoner one; then
-    the pixel nearest to the centre, then the upper, then the left one.
-    Only pixels in `mask` (B, H, W) bool take part.
+    Dense labels: each cell takes the pixel at its centre. Sparse labels: each labelled pixel goes to the cell
+    that it lies in, because centres alone would lose most single pixels (15 of 16 at stride 4). Of several
+    pixels in a cell, the class with the fewest labelled pixels in the image wins; then the pixel nearest to
+    the centre, then the upper, then the left one.
+
+    Args:
+        labels: (B, H, W) integers, 255 where a pixel has no label.
+        size: (h, w) of the feature map, at most (H, W).
+        sparse: Whether single pixels are labelled (partial labels, section 4.1).
+        mask: (B, H, W) bool. Only pixels in it take part, such as those with a confidence of at least
+            delta_w (section 3.3).
+
+    Returns:
+        (B, h, w) labels of the same type, 255 where a cell has none.
+
+    Raises:
+        UserError: Shapes or types do not fit, or a sparse label is negative.
+
+    Example:
+        >>> import torch
+        >>> from recoseg import shrink_labels
+        >>> labels = torch.full((1, 4, 4), 255)
+        >>> labels[0, 0, 3] = 7
+        >>> shrink_labels(labels, (2, 2)).tolist()
+        [[[255, 255], [255, 255]]]
+        >>> shrink_labels(labels, (2, 2), sparse=True).tolist()
+        [[[255, 7], [255, 255]]]
     """
     _check(labels, size, mask)
     if mask is not None:

@@ -1,4 +1,19 @@
-"""Methods of training, one file each, by their names in `METHODS`."""
+"""Training methods, one file each: the paper's, its baselines (section 4.1) and later ones.
+
+`METHODS` maps `method.name` to a class. A method takes the student and its settings as keywords. Called with
+batches, it returns a `StepOutput` with the loss; its `contrast` adds the last term of Eq. 6.
+
+Raises:
+    UserError: A method got a setting that it does not have, or one out of range.
+
+Example:
+    >>> import torch
+    >>> from recoseg import methods
+    >>> sorted(methods.METHODS)[:3]
+    ['advsemseg', 'cct', 'dmt']
+    >>> methods.Supervised(torch.nn.Conv2d(3, 4, 1), average=0.99).teacher.decay
+    0.99
+"""
 
 from recoseg.methods.advsemseg import AdvSemSeg
 from recoseg.methods.cct import CCT

@@ -37,18 +37,39 @@ def with_representation(
     feature_stride: int = 4,
     probe: bool = False,
 ) -> WithRepresentation:
-    """The network as images in [0, 1] -> `ModelOutput`, with a representation head on its decoder's features.
+    """Add a representation head (section 3.1 of the paper) to any segmentation network.
 
-    The network returns logits of `num_classes` channels: a tensor, a dict with "out", or an object with
-    `.logits`. The head (none with `feature_channels=None`) reads what the layer named `at` reads; without a
-    name, that is the last layer that makes the logits' channels. Features finer than one cell in
-    `feature_stride` pixels are averaged down to it: the paper's are a quarter of the image's size.
+    The head reads the same map as the layer that makes the logits. The network returns logits of
+    `num_classes` channels: a tensor, a dict with "out", or an object with `.logits`.
 
-    `normalise` is ImageNet's statistics if none is given; `nn.Identity()` where the network does it itself.
-    Images of sizes that the network refuses are padded; `multiple_of` is found by trying, or given.
+    Args:
+        network: The network, from normalised images (B, 3, H, W) to logits (B, K, h, w).
+        num_classes: Number of classes K.
+        feature_channels: Channels of the head (appendix A: 256); None for no head.
+        at: Name of the layer whose input the head reads; by default the last with K output channels.
+        normalise: Module that normalises images in [0, 1]; by default ImageNet's mean and deviation. Use
+            `nn.Identity()` if the network normalises them itself.
+        multiple_of: Sides of images are padded to a multiple of this; by default it is found by trying.
+        feature_stride: Pixels to a cell of the features, a quarter of the image's size in the paper. Finer
+            maps are averaged down.
+        probe: Add a linear classifier of the encoder's maps to the logits, and start the layer that makes
+            the logits at zero; `recoseg.probe` fits that classifier.
 
-    With `probe`, a linear classifier of the encoder's maps is added to the logits, and the layer that makes
-    the logits starts at zero: `recoseg.probe` fits that classifier.
+    Returns:
+        A network from images in [0, 1] to an output with `.logits` and `.features`.
+
+    Raises:
+        UserError: An argument is wrong, or the network returns no logits of `num_classes` channels.
+
+    Example:
+        >>> import torch
+        >>> from torch import nn
+        >>> from recoseg import with_representation
+        >>> layers = nn.Conv2d(3, 8, 3, stride=4, padding=1), nn.ReLU(), nn.Conv2d(8, 5, 1)
+        >>> network = with_representation(nn.Sequential(*layers), num_classes=5, feature_channels=16)
+        >>> output = network(torch.rand(2, 3, 64, 64))
+        >>> output.logits.shape, output.features.shape
+        (torch.Size([2, 5, 16, 16]), torch.Size([2, 16, 16, 16]))
     """
     if not isinstance(network, nn.Module):
         raise UserError(f"network: got {type(network).__name__}, needs a torch.nn.Module")

@@ -10,11 +10,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, NotRequired, TypedDict
 
 import torch
-from msgspec import Meta, structs, to_builtins
-from safetensors import SafetensorError, safe_open
+from msgspec import structs, to_builtins
 from torch import nn
 
 from recoseg.config.data_settings import FolderData
@@ -41,22 +39,19 @@ from recoseg.models.build import build_model, feature_channels
 from recoseg.models.network import SegmentationNetwork
 from recoseg.models.weights import load_weights
 from recoseg.predict.predictor import OVERLAP, Predictor, SizeProtocol
-from recoseg.records import Count, from_json, read_record
+from recoseg.records import read_record
 from recoseg.runs.hub import local_folder
+from recoseg.runs.run_weights import COPY_AGAIN, weights_about, weights_file
 from recoseg.splits.label_split import LabelSplit
 from recoseg.text import did_you_mean, percent
 from recoseg.training.precision import choose_device
 from recoseg.training.run_folder import RunFolder
 from recoseg.types import ClassInfo
 
-WEIGHTS = ("last", "best")
 ALL = "all"
 """The labelled images of all subsets."""
-_COPY_AGAIN = "copy the file again"
 _SURVEY_FORMAT = 4
 """Counted up when a survey holds something new: older files are then made again."""
-
-_Byte = Annotated[int, Meta(ge=0, le=255)]
 
 
 def load(
@@ -70,15 +65,34 @@ def load(
     scales: Sequence[float] = (1.0,),
     trust: bool = False,
 ) -> Predictor:
-    """The trained network of a run folder, to be called on images: `recoseg.load("runs/a")("photo.jpg")`.
+    """Load the trained network of a run, to predict the classes of images.
 
-    `hf://user/name` is a run that `recoseg push` put on the Hugging Face Hub, and `hf://user/name@revision` a
-    certain state of it. The data that it was trained on need not be there. `weights` are the last or, where a
-    run kept them, the best; `device` is cpu, cuda or auto. Images of up to 2 megapixels are shown whole,
-    larger ones by blended windows; a `window` (in pixels) is used for all images that are larger than it, and
-    `overlap` is the share of a window that the next one has in common with it. With `flip` and several
-    `scales`, the probabilities of flipped and resized looks are averaged. A run whose network is made by a
-    function of its author's (`model.factory`) needs `trust`: opening it runs that function.
+    The network has no representation head: it adds no cost at inference (section 3.3 of the paper). The data
+    that it was trained on is not needed.
+
+    Args:
+        run: Run folder, or `hf://user/name` or `hf://user/name@revision` on the Hugging Face Hub.
+        weights: "last", or "best" if the run kept them.
+        device: "cpu", "cuda" or "auto".
+        window: Side in pixels of the sliding window for all larger images. By default, images of up to 2
+            megapixels are predicted whole, larger ones by windows.
+        overlap: Share of a window that the next one overlaps.
+        flip: Average with the probabilities of flipped images.
+        scales: Average the probabilities of images resized by these factors.
+        trust: Allow Python code of the run's author that makes the network (`model.factory`).
+
+    Returns:
+        A `Predictor`: called with an image or a list of images, it returns a `Prediction` or a list.
+
+    Raises:
+        UserError: There is no such run or weights, an argument is wrong, or `trust` is needed.
+
+    Example:
+        >>> import recoseg
+        >>> predict = recoseg.load("runs/first", device="cpu")
+        >>> prediction = predict("photo.jpg")
+        >>> prediction.labels.shape, prediction.confidence.shape  # (H, W)
+        ((30, 40), (30, 40))
     """
     require_number("overlap", overlap)
     if window is not None:
@@ -95,7 +109,31 @@ def load(
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A run folder that has weights. Its data need not be there until it is asked for."""
+    """Trained run, opened from its folder; its data is read only when needed.
+
+    Open one with `Run.open(path, weights="last", trust=False)`, whose arguments are those of `recoseg.load`.
+    `scores` holds the mean IoU of the paper's tables (section 4.2), `predict` predicts images, and `report`
+    writes the page.
+
+    Args:
+        folder: Folder of the run.
+        config: Settings of the run.
+        network: Network with its weights, on the CPU and in eval mode.
+        classes: Names and colours of the classes.
+        iteration: Iterations done when the weights were saved.
+        weights: "last" or "best".
+
+    Raises:
+        UserError: `open` finds no run or no weights, or they do not fit the config.
+
+    Example:
+        >>> import recoseg
+        >>> run = recoseg.Run.open("runs/first")
+        >>> run.iteration, len(run.classes)
+        (2, 16)
+        >>> 0 <= run.scores.mean_iou <= 1
+        True
+    """
 
     folder: RunFolder
     config: RunConfig
@@ -118,7 +156,7 @@ class Run:
         try:
             classes = ClassInfo(tuple(about["classes"]), tuple(about["palette"]))
         except UserError as error:
-            raise UserError(f"{file}: {error}; {_COPY_AGAIN}") from error
+            raise UserError(f"{file}: {error}; {COPY_AGAIN}") from error
         network = build_model(
             config.model, len(classes), feature_channels=feature_channels(config), seed=config.train.seed
         )
@@ -295,39 +333,6 @@ class Run:
         except (OSError, UserError):
             return None
         return Survey.from_plain(plain) if plain["made_from"] == made_from else None
-
-
-class _WeightsAbout(TypedDict):
-    """What the header of a weights file says."""
-
-    classes: list[str]
-    palette: list[tuple[_Byte, _Byte, _Byte]]
-    iteration: Count
-    best_on: NotRequired[str]
-
-
-def weights_about(file: Path) -> _WeightsAbout:
-    try:
-        with safe_open(file, framework="pt") as content:
-            header = (content.metadata() or {}).get("recoseg")
-    except (SafetensorError, ValueError) as error:
-        raise UserError(f"{file}: not a readable weights file ({error}); {_COPY_AGAIN}") from error
-    if header is None:
-        raise UserError(f"{file}: does not name its classes; only weights that recoseg trained do")
-    about: _WeightsAbout = from_json(header, _WeightsAbout, where=f"{file}: header", remedy=_COPY_AGAIN)
-    return about
-
-
-def weights_file(folder: RunFolder, weights: str) -> Path:
-    if weights not in WEIGHTS:
-        raise UserError(f"weights: got {weights!r}, needs {' or '.join(WEIGHTS)}")
-    if weights == "best":
-        if not folder.best_weights.is_file():
-            raise UserError(f"{folder.path} kept no best weights (train.best_on does): use the last ones")
-        return folder.best_weights
-    if not folder.weights.is_file():
-        raise UserError(f"{folder.path} has no weights yet: train it to its first evaluation")
-    return folder.weights
 
 
 def require_trust(config: RunConfig, path: Path, *, trust: bool) -> None:

@@ -61,12 +61,31 @@ def train(
     quiet: bool = False,
     **settings: object,
 ) -> Run:
-    """Train, as the command `recoseg train` does; returns the run, with its scores, network and page.
+    """Train a network, as the command `recoseg train` does (section 3.3 and appendix A of the paper).
 
-    `data` is a folder of images, or the name of a dataset, or its settings; `config` a file of settings, or
-    the name of a shipped one: own_images where a folder is given alone. `settings` go by sections, such as
-    method="mean_teacher", contrast="reco", train={"iterations": 500}, split={"labels": 10}. `out` is the run
-    folder to make; without it, the next free number in runs/.
+    Args:
+        data: Folder of images, name of a dataset, or a dict of its settings.
+        config: YAML file, or name of a shipped config; own_images by default if `data` is a folder.
+        out: Run folder to make; by default the next free number in runs/.
+        quiet: Print nothing.
+        **settings: Settings by section: a value for its name, or a dict. `recoseg train --help` lists them.
+
+    Returns:
+        The run, with its scores, network and page.
+
+    Raises:
+        UserError: A setting, the data or the folder is wrong.
+
+    Example:
+        >>> import recoseg
+        >>> small = {"name": "scenes", "height": 32, "width": 64, "num_train": 4, "num_val": 2}
+        >>> steps = {"iterations": 2, "labelled_per_step": 2}
+        >>> run = recoseg.train(
+        ...     small, out="runs/second", quiet=True, method="mean_teacher", contrast="reco",
+        ...     split={"labels": 2}, augment={"crop": 32}, train=steps, model={"encoder": "resnet10_small"},
+        ... )
+        >>> run.iteration
+        2
     """
     words = []
     for section, given in settings.items() if data is None else {"data": data, **settings}.items():

@@ -17,7 +17,8 @@ from recoseg.evaluate.survey import Survey, pooled, survey
 from recoseg.models.representation import with_representation
 from recoseg.models.weights import save_weights
 from recoseg.runs import run as kept
-from recoseg.runs.run import Run, weights_about
+from recoseg.runs.run import Run
+from recoseg.runs.run_weights import weights_about
 from recoseg.training.run_folder import RunFolder
 from recoseg.types import IGNORE, ClassInfo
 

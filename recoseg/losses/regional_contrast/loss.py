@@ -45,19 +45,42 @@ PAPER = ContrastSettings()
 
 
 class RegionalContrast(nn.Module):
-    """The ReCo loss (Eq. 1 to 4), averaged over queries and over the classes that have any.
+    """ReCo loss (Eq. 1 to 4 of the paper), averaged over queries and over the classes that have any.
 
-    Queries are hard up to the probability `hard_below`, as in the paper; or, with `hard_share`, the hardest
-    share of each class's pixels, however hard these are. In a young network nearly all pixels are below 0.97.
+    The loss has no parameters, and no state except its bank. Under `torch.distributed` class means are those
+    of the global batch, so every process must call the loss in each step. Each process draws queries and keys
+    from its own pixels.
 
-    For ablations, queries may be any pixels of each class (`random`), or any pixels whatever their class
-    (`pixels`), so that rare classes are seldom asked; and negative keys come from all other classes alike
-    (`uniform`), or from all pixels of other classes alike (`pixels`, Eq. 1 as it is written).
+    Args:
+        num_queries: Queries of a class in a step (appendix A: 256).
+        num_keys: Negative keys of a query (appendix A: 512).
+        temperature: tau of Eq. 1.
+        hard_below: delta_s of Eq. 4. A query is hard if the probability of its label is at most this.
+        hard_share: Use this share of each class's pixels as hard queries, those with the lowest probability,
+            in place of `hard_below`. In a young network nearly all pixels are below 0.97.
+        queries: Choice of queries: "hard" (Eq. 4), "random", "easy", or "pixels", which weighs each class by
+            its number of pixels.
+        negatives: Choice of negative keys: "active", by the relation graph of Eq. 3; "uniform", all other
+            classes with equal weight; "pixels", all pixels of other classes with equal weight (Eq. 1 alone).
+        keys: "shared" draws one set of keys for all queries of a class, "per_query" a set for each query.
+        graph_temperature: Temperature of the softmax over Eq. 3 (section 3.2). The paper has none: 1.
+        bank: Stored features from which negative keys come in place of the batch.
+        ignore_index: Label of pixels that take no part, in addition to 255.
 
-    With a `bank` of features negative keys come from there, and by its choice class means too.
+    Raises:
+        UserError: An argument is out of range, or has no effect with the others.
 
-    It has no parameters, and no state but its bank. Under `torch.distributed` class means are those of the
-    global batch, so every process must call it in each step; queries and keys are a process's own pixels.
+    Example:
+        >>> import torch
+        >>> from recoseg import RegionalContrast
+        >>> features = torch.randn(2, 16, 8, 8, requires_grad=True)  # (B, D, h, w)
+        >>> labels = torch.randint(0, 4, (2, 8, 8))  # (B, h, w), 255 where a pixel has no label
+        >>> probabilities = torch.randn(2, 4, 8, 8).softmax(1)  # (B, K, h, w)
+        >>> contrast = RegionalContrast(num_queries=32, num_keys=64)
+        >>> loss = contrast(features, labels, probabilities)
+        >>> loss.backward()
+        >>> features.grad.shape
+        torch.Size([2, 16, 8, 8])
     """
 
     def __init__(
@@ -139,12 +162,21 @@ class RegionalContrast(nn.Module):
         generator: torch.Generator | None = None,
         return_stats: bool = False,
     ) -> Tensor | tuple[Tensor, ContrastStats]:
-        """(B, D, h, w), (B, h, w), (B, K, h, w) -> scalar. Pixels of label 255, or what `ignore_index` is,
-        take no part.
+        """Return the loss of a batch, at the size of the features.
 
-        NaN if a probability of a pixel that takes part is NaN. Exactly 0, and connected to the features, when
-        fewer than two classes are present or none has a query. Draws come from `generator`, or else from
-        torch's own.
+        Args:
+            features: (B, D, h, w) output of the representation head, of any length (section 3.1).
+            labels: (B, h, w) labels or pseudo-labels, as integers; see `recoseg.shrink_labels`.
+            probabilities: (B, K, h, w) softmax of the logits; it chooses queries and gets no gradient.
+            generator: Source of random draws, on the device of the features; by default torch's own.
+            return_stats: Also return a `ContrastStats`.
+
+        Returns:
+            A scalar. It is 0 and connected to the features if fewer than two classes are present or none has
+            a query, and NaN if the probability of a pixel that takes part is NaN.
+
+        Raises:
+            UserError: Shapes, types or devices do not fit, or a label is no class.
         """
         check_inputs(features, labels, probabilities, generator)
         if self.ignore_index != IGNORE:
