@@ -41,8 +41,11 @@ class PrevMatch(UniMatch):
         **settings: Any,
     ) -> None:
         """`iterations` of the whole run: lambda is a matter of them."""
-        own = section_of(PrevMatchSettings, settings, of_view=("colours", "cutmix"))
-        shared = {name: getattr(own, name) for name in UniMatchSettings.__struct_fields__}
+        of_view = ("colours", "cutmix")
+        own = section_of(PrevMatchSettings, settings, of_view=of_view)
+        shared = {
+            name: getattr(own, name) for name in UniMatchSettings.__struct_fields__ if name not in of_view
+        }
         super().__init__(student, views, num_classes, **shared)
         store_every = own.store_every or max(1, iterations // 16)
         if store_every >= max(2, iterations):
