@@ -9,5 +9,5 @@ from torch import Tensor
 def send_together(*tensors: Tensor, like: Tensor) -> list[Tensor]:
     """Copy CPU tensors of one type to the device of `like`, as one tensor, without a wait of the host."""
     sent = torch.cat([tensor.flatten() for tensor in tensors]).to(like.device, non_blocking=True)
-    parts = sent.split([tensor.numel() for tensor in tensors])
+    parts = torch.split(sent, [tensor.numel() for tensor in tensors])
     return [part.view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True)]

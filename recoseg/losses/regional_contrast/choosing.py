@@ -13,6 +13,7 @@ from recoseg.types import IGNORE
 
 _ROUNDING = 1e-2  # half precision softmax may miss 0 or 1 by this
 _RANDOM_BITS = 31
+_FLOAT_BITS = 32
 
 
 @dataclass(frozen=True)
@@ -54,14 +55,17 @@ def hardest(own: Tensor, labels: Tensor, num_classes: int, share: float) -> Tens
 
     `own` (B, h, w) is NaN, and `labels` (B, h, w) is K, where a pixel takes no part.
     """
-    labels, own = labels.flatten(), own.flatten().nan_to_num(nan=1.0).clamp(0, 1)
-    order = (labels + own.double() / 2).argsort()  # by class, then from hard to easy
-    counts = torch.bincount(labels, minlength=num_classes + 1)  # (K + 1,)
-    place = torch.arange(len(labels), device=labels.device) - (counts.cumsum(0) - counts)[labels[order]]
+    labels, own = labels.flatten(), own.flatten().nan_to_num(nan=1.0).clamp(0, 1) + 0.0  # no -0
+    # By class, then from hard to easy: bits of floats from 0 to 1 have the order of the floats.
+    order = (labels << _FLOAT_BITS | own.view(torch.int32)).argsort()
+    by_class = labels[order]
+    classes = torch.arange(num_classes + 2, device=labels.device)
+    counts = torch.searchsorted(by_class, classes).diff()  # (K + 1,)
+    place = torch.arange(len(labels), device=labels.device) - (counts.cumsum(0) - counts)[by_class]
     quota = (counts * share).ceil().clamp(min=1).long()
     quota[num_classes] = 0
     chosen = torch.zeros_like(labels, dtype=torch.bool)
-    chosen[order] = place < quota[labels[order]]
+    chosen[order] = place < quota[by_class]
     return chosen
 
 
@@ -132,13 +136,21 @@ def find_present(
         (num_classes, 2 * num_classes, 2 * num_classes + 2)
     )
     _refuse_wrong_values(num_wrong, pixels)
-    present, with_queries = counts.nonzero()[:, 0], candidates.nonzero()[:, 0]
-    from_bank = int((in_bank > 0).sum()) >= 2
-    device = regions.counts.device
-    why = _why_inactive(len(present), len(with_queries), kind, from_bank=from_bank)
-    if from_bank:
-        present = in_bank.nonzero()[:, 0]
-    return PresentClasses(present.to(device), with_queries.to(device), why, from_bank)
+    num_present, num_with_queries, num_in_bank = (
+        int((numbers > 0).sum()) for numbers in (counts, candidates, in_bank)
+    )
+    from_bank = num_in_bank >= 2
+    why = _why_inactive(num_present, num_with_queries, kind, from_bank=from_bank)
+    present = _first_above_zero(regions.counts, num_present)
+    if stored is not None and from_bank:
+        present = _first_above_zero(stored, num_in_bank)
+    with_queries = _first_above_zero(regions.candidates, num_with_queries)
+    return PresentClasses(present, with_queries, why, from_bank)
+
+
+def _first_above_zero(numbers: Tensor, how_many: int) -> Tensor:
+    """Places of the numbers above 0, of which there are `how_many`; `nonzero` would wait for the device."""
+    return (numbers > 0).to(torch.uint8).argsort(descending=True, stable=True)[:how_many]
 
 
 def _why_inactive(num_present: int, num_with_queries: int, kind: str, *, from_bank: bool) -> str | None:
