@@ -116,6 +116,12 @@ def test_the_host_rarely_waits_for_the_device_in_a_step(trained, case: str) -> N
         assert sum(step["wait"].values()) <= MORE_WAITS.get(case, WAITS), step["wait"]
 
 
+@pytest.mark.parametrize("case", CASES)
+def test_nothing_in_a_step_is_float64_on_the_device(trained, case: str) -> None:
+    for step in trained(case)["device"]["steps"]:
+        assert "float64" not in step
+
+
 def test_the_device_counts_what_a_gpu_would_wait_for_or_refuse() -> None:
     code = """\
 import torch
