@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from recoseg.augment.to_device import send_together
 from recoseg.errors import UserError
 
 ColourChange = Callable[[Tensor, torch.Generator], Tensor]
@@ -42,25 +43,23 @@ class ColourJitter:
         uniform = torch.rand(5, count, generator=generator)  # (5, B)
         on = (uniform[4] < self.probability).float()
         spread = self.strength * torch.tensor([self.brightness, self.contrast, self.saturation])[:, None]
-        factors = 1 + on * spread * (2 * uniform[:3] - 1)
-        brightness, contrast, saturation = factors.to(images.device, images.dtype)
+        brightness, contrast, saturation = (1 + on * spread * (2 * uniform[:3] - 1)).to(images.dtype)
         angle = 2 * torch.pi * self.strength * self.hue * on * (2 * uniform[3] - 1)
-        colour = hue_matrices(angle).to(images.device, images.dtype) @ saturation_matrices(
-            saturation
-        )  # (B, 3, 3)
-        luma = images.new_tensor(_LUMA)
-        grey = brightness * (images.mean((2, 3)) @ luma)  # (B,) mean grey after the change of brightness
+        colour = hue_matrices(angle).to(images.dtype) @ saturation_matrices(saturation)  # (B, 3, 3)
         # contrast: x -> c * x + (1 - c) * grey, and grey itself is left alone by saturation and hue
         matrix = colour * (brightness * contrast)[:, None, None]
-        offset = ((1 - contrast) * grey)[:, None, None]
+        luma = torch.tensor(_LUMA, dtype=images.dtype)
+        matrix, brightness, rest, luma = send_together(matrix, brightness, 1 - contrast, luma, like=images)
+        grey = brightness * (images.mean((2, 3)) @ luma)  # (B,) mean grey after the change of brightness
+        offset = (rest * grey)[:, None, None]
         moved = torch.baddbmm(offset, matrix, images.flatten(2))  # (B, 3, H*W)
         return moved.view_as(images).clamp_(0, 1)
 
 
 def saturation_matrices(saturation: Tensor) -> Tensor:
     """(B,) -> (B, 3, 3): a blend of each colour with its own grey."""
-    luma = saturation.new_tensor(_LUMA).expand(3, 3)
-    identity = torch.eye(3, dtype=saturation.dtype, device=saturation.device)
+    luma = torch.tensor(_LUMA, dtype=saturation.dtype).expand(3, 3)
+    identity = torch.eye(3, dtype=saturation.dtype)
     return saturation[:, None, None] * identity + (1 - saturation)[:, None, None] * luma
 
 
@@ -86,9 +85,10 @@ class Greyscale:
         chosen = torch.rand(len(images), generator=generator) < self.probability
         if not chosen.any():
             return images
-        grey = torch.einsum("bchw,c->bhw", images, images.new_tensor(_LUMA))[:, None]  # (B, 1, H, W)
-        chosen = chosen.to(images.device, non_blocking=True)[:, None, None, None]
-        return torch.where(chosen, grey, images)
+        luma = torch.tensor(_LUMA, dtype=images.dtype)
+        chosen, luma = send_together(chosen.to(images.dtype), luma, like=images)
+        grey = torch.einsum("bchw,c->bhw", images, luma)[:, None]  # (B, 1, H, W)
+        return torch.where(chosen[:, None, None, None] > 0, grey, images)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,9 +107,11 @@ class GaussianBlur:
             return images
         sigma = self.sigma[0] + (self.sigma[1] - self.sigma[0]) * uniform[0, chosen]
         radius = max(_LEAST_RADIUS, round(3.5 * self.sigma[1]))
-        kernels = gaussian_kernels(sigma, radius).to(images.device, images.dtype)  # (chosen, taps)
-        kernels = kernels.repeat_interleave(channels, 0)  # (chosen * 3, taps)
-        chosen = chosen.to(images.device)
+        kernels = gaussian_kernels(sigma, radius).to(images.dtype)  # (chosen, taps)
+        # numbers of images are exact in any float type up to 256
+        numbers, kernels = send_together(chosen.to(images.dtype), kernels, like=images)
+        chosen = numbers.long()
+        kernels = kernels[:, None].expand(-1, channels, -1).flatten(0, 1)  # (chosen * 3, taps)
         planes = images[chosen].flatten(0, 1)  # (chosen * 3, H, W)
         blurred = _blurred_along(2, _blurred_along(1, planes, kernels), kernels)
         return images.index_copy(0, chosen, blurred.view(-1, channels, height, width))

@@ -13,6 +13,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from recoseg.augment.to_device import send_together
 from recoseg.types import IGNORE, PseudoLabels
 
 Mix = Callable[[Tensor, PseudoLabels, torch.Generator], tuple[Tensor, PseudoLabels]]
@@ -31,11 +32,17 @@ def no_mix(images: Tensor, pseudo: PseudoLabels, generator: torch.Generator) -> 
 def cutout(images: Tensor, pseudo: PseudoLabels, generator: torch.Generator) -> tuple[Tensor, PseudoLabels]:
     """A box of each image is blanked: mean colour, no label."""
     inside = random_boxes(images, generator)
-    colour = images.new_tensor(MEAN_COLOUR).view(1, 3, 1, 1)
     labels = pseudo.labels.masked_fill(inside, IGNORE)
     confidence = pseudo.confidence.masked_fill(inside, 0)
-    cut = torch.where(inside[:, None], colour, images)
-    return cut, replace(pseudo, labels=labels, confidence=confidence)
+    return blank(images, inside), replace(pseudo, labels=labels, confidence=confidence)
+
+
+def blank(images: Tensor, inside: Tensor) -> Tensor:
+    """(B, 3, H, W) -> the same, with the mean colour where `inside` (B, H, W) is true."""
+    blanked = images.clone()
+    for plane, colour in zip(blanked.unbind(1), MEAN_COLOUR, strict=True):
+        plane.masked_fill_(inside, colour)
+    return blanked
 
 
 def cutmix(images: Tensor, pseudo: PseudoLabels, generator: torch.Generator) -> tuple[Tensor, PseudoLabels]:
@@ -72,9 +79,8 @@ def random_boxes(images: Tensor, generator: torch.Generator) -> Tensor:
     box_height = (height * width + box_width) // (2 * box_width)  # half the area / width, rounded
     top = (uniform[1] * (height - box_height + 1)).long()
     left = (uniform[2] * (width - box_width + 1)).long()
-    in_rows = within(top, top + box_height, height).to(images.device, non_blocking=True)
-    in_columns = within(left, left + box_width, width).to(images.device, non_blocking=True)
-    return in_rows[:, :, None] & in_columns[:, None]
+    in_rows, in_columns = within(top, top + box_height, height), within(left, left + box_width, width)
+    return boxes(in_rows, in_columns, images)
 
 
 def random_small_boxes(images: Tensor, generator: torch.Generator, *, probability: float = 0.5) -> Tensor:
@@ -92,9 +98,7 @@ def random_small_boxes(images: Tensor, generator: torch.Generator, *, probabilit
     top = (uniform[2] * (height - box_height + 1)).long()
     left = (uniform[3] * (width - box_width + 1)).long()
     in_rows = within(top, top + box_height, height) & (uniform[4] < probability)
-    in_rows = in_rows.to(images.device, non_blocking=True)
-    in_columns = within(left, left + box_width, width).to(images.device, non_blocking=True)
-    return in_rows[:, :, None] & in_columns[:, None]
+    return boxes(in_rows, within(left, left + box_width, width), images)
 
 
 def boxes_of_size(images: Tensor, share: float, generator: torch.Generator) -> Tensor:
@@ -106,9 +110,14 @@ def boxes_of_size(images: Tensor, share: float, generator: torch.Generator) -> T
         (one * (length - side + 1)).long() for one, length, side in zip(uniform, size, sides, strict=True)
     ]
     rows, columns = (
-        within(start, start + side, length).to(images.device, non_blocking=True)
-        for start, side, length in zip(starts, sides, size, strict=True)
+        within(start, start + side, length) for start, side, length in zip(starts, sides, size, strict=True)
     )
+    return boxes(rows, columns, images)
+
+
+def boxes(rows: Tensor, columns: Tensor, images: Tensor) -> Tensor:
+    """(B, H) and (B, W) bool on the CPU -> (B, H, W) on the device of the images, true where both are."""
+    rows, columns = send_together(rows, columns, like=images)
     return rows[:, :, None] & columns[:, None]
 
 

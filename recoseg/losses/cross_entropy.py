@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -12,7 +13,9 @@ from recoseg.distributed import mean_over_processes, world_size
 from recoseg.models.bilinear import resize
 from recoseg.types import IGNORE, PseudoLabels
 
-_OHEM_SHARE = 1 / 6  # of the labelled pixels, that count in any case: as in UniMatch's code for Cityscapes
+Count = TypeVar("Count", int, Tensor)
+
+_OHEM_PART = 6  # a sixth of the labelled pixels counts in any case: as in UniMatch's code for Cityscapes
 
 
 def pixel_cross_entropy(
@@ -39,10 +42,16 @@ def pixel_cross_entropy(
 def _hard_labels(logits: Tensor, labels: Tensor, below: float) -> Tensor:
     """(B, K, H, W), (B, H, W) -> the labels of hard pixels, IGNORE at the others."""
     losses = F.cross_entropy(logits, labels, ignore_index=IGNORE, reduction="none")  # 0 without a label
-    labelled = labels != IGNORE
-    least = max(1, math.ceil(_OHEM_SHARE * int(labelled.sum())))
-    hardest = losses.flatten().kthvalue(losses.numel() + 1 - least).values  # the least of the hardest sixth
+    # The number of labelled pixels stays on the device: so many as there can be are sorted, from the hardest.
+    ordered = losses.flatten().topk(_sixth(losses.numel())).values
+    num_hard = _sixth((labels != IGNORE).sum()).clamp(min=1)
+    hardest = ordered.gather(0, num_hard[None] - 1)  # the least of the hardest sixth
     return labels.where(losses >= hardest.clamp(max=-math.log(below)), IGNORE)
+
+
+def _sixth(number: Count) -> Count:
+    """Rounded up."""
+    return (number + _OHEM_PART - 1) // _OHEM_PART
 
 
 def root_inverse_frequency(counts: Tensor) -> Tensor:

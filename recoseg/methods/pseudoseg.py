@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from recoseg.augment.colour import ColourJitter, as_often, changed
-from recoseg.augment.mix import MEAN_COLOUR, boxes_of_size
+from recoseg.augment.mix import blank, boxes_of_size
 from recoseg.augment.weak_to_strong import WeakToStrong
 from recoseg.config.method_settings import PseudoSegSettings
 from recoseg.config.parse import section_of
@@ -111,8 +111,7 @@ class PseudoSeg(Method):
         with torch.autocast(images.device.type, enabled=False):
             images = changed(images, self.views.colours, generator)
         cut_out = boxes_of_size(images, self.cut, generator)
-        images = torch.where(cut_out[:, None], images.new_tensor(MEAN_COLOUR).view(1, 3, 1, 1), images)
-        return images, ~cut_out if unlabelled.inside is None else unlabelled.inside & ~cut_out
+        return blank(images, cut_out), ~cut_out if unlabelled.inside is None else unlabelled.inside & ~cut_out
 
     def _target(self, unlabelled: Batch) -> Tensor:
         """(B, K, h, w): what each cell of the decoder should say."""

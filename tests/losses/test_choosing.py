@@ -72,8 +72,8 @@ def test_sorted_uniforms_are_sorted_and_uniform() -> None:
     assert (numbers.diff(dim=1) >= 0).all()
     assert 0 <= numbers.min() < numbers.max() < 1
     # the k-th of n has mean k / (n + 1) and variance k (n + 1 - k) / (n + 1)^2 / (n + 2)
-    torch.testing.assert_close(numbers.mean(0), torch.tensor([0.25, 0.5, 0.75]).double(), atol=0.004, rtol=0)
-    variance = torch.tensor([3.0, 4.0, 3.0]).double() / 16 / 5
+    torch.testing.assert_close(numbers.mean(0), torch.tensor([0.25, 0.5, 0.75]), atol=0.004, rtol=0)
+    variance = torch.tensor([3.0, 4.0, 3.0]) / 16 / 5
     torch.testing.assert_close(numbers.var(0), variance, atol=0, rtol=0.03)
 
 
@@ -82,7 +82,7 @@ def test_a_class_is_never_its_own_negative() -> None:
     distribution = negative_distribution(torch.tensor([[9.0, 0, 1], [0, 9, 0], [0, 0, 9]]), own)
     assert (distribution[own] == 0).all()
     e = torch.e
-    torch.testing.assert_close(distribution[0], torch.tensor([0, 1 / (1 + e), e / (1 + e)]).double())
+    torch.testing.assert_close(distribution[0], torch.tensor([0, 1 / (1 + e), e / (1 + e)]))
 
 
 def test_queries_are_all_different_while_a_class_has_enough() -> None:

@@ -13,6 +13,7 @@ from recoseg.types import IGNORE
 
 _ROUNDING = 1e-2  # half precision softmax may miss 0 or 1 by this
 _RANDOM_BITS = 31
+_FLOAT_BITS = 32
 
 
 @dataclass(frozen=True)
@@ -54,14 +55,17 @@ def hardest(own: Tensor, labels: Tensor, num_classes: int, share: float) -> Tens
 
     `own` (B, h, w) is NaN, and `labels` (B, h, w) is K, where a pixel takes no part.
     """
-    labels, own = labels.flatten(), own.flatten().nan_to_num(nan=1.0).clamp(0, 1)
-    order = (labels + own.double() / 2).argsort()  # by class, then from hard to easy
-    counts = torch.bincount(labels, minlength=num_classes + 1)  # (K + 1,)
-    place = torch.arange(len(labels), device=labels.device) - (counts.cumsum(0) - counts)[labels[order]]
+    labels, own = labels.flatten(), own.flatten().nan_to_num(nan=1.0).clamp(0, 1) + 0.0  # no -0
+    # By class, then from hard to easy: bits of floats from 0 to 1 have the order of the floats.
+    order = (labels << _FLOAT_BITS | own.view(torch.int32)).argsort()
+    by_class = labels[order]
+    classes = torch.arange(num_classes + 2, device=labels.device)
+    counts = torch.searchsorted(by_class, classes).diff()  # (K + 1,)
+    place = torch.arange(len(labels), device=labels.device) - (counts.cumsum(0) - counts)[by_class]
     quota = (counts * share).ceil().clamp(min=1).long()
     quota[num_classes] = 0
     chosen = torch.zeros_like(labels, dtype=torch.bool)
-    chosen[order] = place < quota[labels[order]]
+    chosen[order] = place < quota[by_class]
     return chosen
 
 
@@ -132,13 +136,21 @@ def find_present(
         (num_classes, 2 * num_classes, 2 * num_classes + 2)
     )
     _refuse_wrong_values(num_wrong, pixels)
-    present, with_queries = counts.nonzero()[:, 0], candidates.nonzero()[:, 0]
-    from_bank = int((in_bank > 0).sum()) >= 2
-    device = regions.counts.device
-    why = _why_inactive(len(present), len(with_queries), kind, from_bank=from_bank)
-    if from_bank:
-        present = in_bank.nonzero()[:, 0]
-    return PresentClasses(present.to(device), with_queries.to(device), why, from_bank)
+    num_present, num_with_queries, num_in_bank = (
+        int((numbers > 0).sum()) for numbers in (counts, candidates, in_bank)
+    )
+    from_bank = num_in_bank >= 2
+    why = _why_inactive(num_present, num_with_queries, kind, from_bank=from_bank)
+    present = _first_above_zero(regions.counts, num_present)
+    if stored is not None and from_bank:
+        present = _first_above_zero(stored, num_in_bank)
+    with_queries = _first_above_zero(regions.candidates, num_with_queries)
+    return PresentClasses(present, with_queries, why, from_bank)
+
+
+def _first_above_zero(numbers: Tensor, how_many: int) -> Tensor:
+    """Places of the numbers above 0, of which there are `how_many`; `nonzero` would wait for the device."""
+    return (numbers > 0).to(torch.uint8).argsort(descending=True, stable=True)[:how_many]
 
 
 def _why_inactive(num_present: int, num_with_queries: int, kind: str, *, from_bank: bool) -> str | None:
@@ -175,22 +187,24 @@ NEGATIVES: dict[str, Callable[[Tensor, Tensor, float], Tensor]] = {
 
 
 def negative_distribution(scores: Tensor, own: Tensor) -> Tensor:
-    """How often the queries of each class meet each present class: (C, N) float64, rows sum to 1.
+    """How often the queries of each class meet each present class: (C, N), rows sum to 1.
 
     `scores` (C, N) go through a softmax; `own` (C, N) bool marks the query class itself, never drawn.
     """
     # Features that overflowed, as under a loss scaler, shall give a NaN loss, not a failing draw.
-    return scores.double().nan_to_num(0).masked_fill(own, float("-inf")).softmax(dim=1)
+    return scores.float().nan_to_num(0).masked_fill(own, float("-inf")).softmax(dim=1)
 
 
 @dataclass(frozen=True)
 class KeySampler:
-    """Draws negative pixels: a class by its probability, then any pixel of that class alike."""
+    """Draws negative pixels: a class by its probability, then any pixel of that class alike.
 
-    upper: Tensor  # (C, N) float64, cumulative probability up to and including a class
-    lower: Tensor  # (C, N) float64, up to and excluding it
-    pixels_per_share: Tensor  # (C, N) float64, pixels of a class / its probability
+    In float32 and whole numbers, which all devices have.
+    """
+
+    upper: Tensor  # (C, N) float, cumulative probability up to and including a class
     starts: Tensor  # (N,) where the classes begin in `order`
+    counts: Tensor  # (N,) pixels of the classes
     order: Tensor  # (P,) pixel numbers, grouped by class
     generator: torch.Generator | None
 
@@ -199,39 +213,34 @@ class KeySampler:
         cls, probability: Tensor, regions: Regions, present: Tensor, generator: torch.Generator | None
     ) -> KeySampler:
         """`probability` (C, N) of drawing from each present class (N,)."""
-        upper = probability.cumsum(dim=1)
+        upper = probability.float().cumsum(dim=1)
         upper = upper / upper[:, -1:]  # ends at exactly 1, where every random number is below
-        lower = torch.cat((torch.zeros_like(upper[:, :1]), upper[:, :-1]), dim=1)
-        # A hair less than all pixels: rounding must not reach the first pixel of the next class.
-        pixels = regions.counts[present].double() * (1 - 1e-12)
-        per_share = pixels / (upper - lower).clamp(min=torch.finfo(torch.double).tiny)
-        return cls(upper, lower, per_share, regions.starts[present], regions.order, generator)
+        return cls(upper, regions.starts[present], regions.counts[present], regions.order, generator)
 
     def draw(self, classes: slice, num_queries: int, num_keys: int) -> Tensor:
         """Pixel numbers (c, n, M) for n queries of each of the c classes in the slice; the M in class order.
 
-        One random number decides both: the class in whose share of [0, 1) it falls, and by how far it has got
-        through that share, the pixel.
+        A first random number decides the class: the one in whose share of [0, 1) it falls. A second one
+        decides the pixel.
         """
-        upper, lower = self.upper[classes], self.lower[classes]
-        num_classes = len(upper)
-        ticket = sorted_uniforms((num_classes, num_queries, num_keys), upper.device, self.generator)
-        ticket = ticket.view(num_classes, -1)  # (c, n * M)
+        upper = self.upper[classes]
+        shape = (len(upper), num_queries, num_keys)
+        ticket = sorted_uniforms(shape, upper.device, self.generator).view(len(upper), -1)  # (c, n * M)
         chosen = torch.searchsorted(upper, ticket, right=True)  # the own class has no share: never hit
-        into_share = (ticket - lower.gather(1, chosen)).mul_(self.pixels_per_share[classes].gather(1, chosen))
-        place = self.starts[chosen].add_(into_share.long())
-        return self.order[place].view(num_classes, num_queries, num_keys)
+        random = torch.randint(1 << _RANDOM_BITS, chosen.shape, generator=self.generator, device=upper.device)
+        place = self.starts[chosen].add_(random.mul_(self.counts[chosen]) >> _RANDOM_BITS)
+        return self.order[place].view(shape)
 
 
 def sorted_uniforms(
     shape: tuple[int, ...], device: torch.device, generator: torch.Generator | None
 ) -> Tensor:
-    """Independent uniform numbers in [0, 1), ascending along the last dimension, in float64.
+    """Independent uniform numbers in [0, 1), ascending along the last dimension.
 
     Sums of exponential gaps, divided by their total, are distributed as sorted uniform numbers are: no sort
     is needed. Sorted, because queries that go through their keys in the same order share the cache.
     """
-    gaps = torch.rand(*shape[:-1], shape[-1] + 1, dtype=torch.double, device=device, generator=generator)
+    gaps = torch.rand(*shape[:-1], shape[-1] + 1, device=device, generator=generator)
     sums = gaps.neg_().add_(1).log_().cumsum(dim=-1)  # minus the gaps; 1 - u is never 0
-    total = sums[..., -1:] * (1 + 1e-12)  # so that a last gap of 0 cannot make a 1
-    return sums[..., :-1] / total
+    below_1 = 1 - torch.finfo(sums.dtype).eps / 2
+    return (sums[..., :-1] / sums[..., -1:]).clamp_(max=below_1)  # a last gap of 0 cannot make a 1

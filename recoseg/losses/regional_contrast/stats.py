@@ -37,7 +37,7 @@ def contrast_stats(
     active = torch.zeros_like(absent)
     if ranked_first is not None:
         active[classes.with_queries] = True
-    accuracy = means.graph.new_tensor(float("nan")) if ranked_first is None else ranked_first.float().mean()
+    accuracy = means.graph.new_full((), float("nan")) if ranked_first is None else ranked_first.float().mean()
     return ContrastStats(
         relation_graph=means.graph.masked_fill(absent[:, None] | absent, float("nan")),
         active_classes=active,

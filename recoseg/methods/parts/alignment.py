@@ -52,7 +52,9 @@ class Alignment(nn.Module):
         probabilities = logits.softmax(1)
         if inside is not None:
             probabilities = probabilities * inside[:, None]
-        counts = torch.bincount(labels[labels != IGNORE], minlength=num_classes).to(logits)
+        flat = labels.flatten()
+        of_labels = flat.new_zeros(IGNORE + 1).scatter_add_(0, flat, torch.ones_like(flat))  # (256,)
+        counts = of_labels[:num_classes].to(logits)
         sums = sum_over_processes(torch.stack([counts, probabilities.sum((0, 2, 3))]))  # (2, K)
         totals = sums.sum(1, keepdim=True)
         self.steps += 1

@@ -134,7 +134,7 @@ def _as_numbers(stats: ContrastStats) -> dict[str, Tensor]:
     """The stats that a log shows, each a single number."""
     return {
         "contrast_accuracy": stats.accuracy,
-        "contrast_chance_level": stats.accuracy.new_tensor(stats.chance_level),
+        "contrast_chance_level": torch.full_like(stats.accuracy, stats.chance_level),
         "contrast_active_classes": stats.active_classes.sum(),
         "contrast_hard_share": stats.hard_share.nanmean(),
     }

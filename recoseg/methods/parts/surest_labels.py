@@ -57,10 +57,13 @@ class ConfidenceHistogram(nn.Module):
     @torch.no_grad()
     def add(self, pseudo: PseudoLabels) -> None:
         """Count the labelled pixels. Of several processes each must call this."""
-        places = (pseudo.labels * _BINS + _bins(pseudo.confidence)).where(
-            pseudo.labels != IGNORE, self.counts.numel()
+        places = (
+            (pseudo.labels * _BINS + _bins(pseudo.confidence))
+            .where(pseudo.labels != IGNORE, self.counts.numel())
+            .flatten()
         )
-        new = torch.bincount(places.flatten(), minlength=self.counts.numel() + 1)[:-1]
+        # Unlike bincount, this needs no look at the largest place.
+        new = places.new_zeros(self.counts.numel() + 1).scatter_add_(0, places, torch.ones_like(places))[:-1]
         self.counts += sum_over_processes(new).view_as(self.counts)
 
     def least_bins(self, share: float) -> Tensor:
