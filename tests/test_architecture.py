@@ -26,8 +26,8 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 COMMANDS = {path.rpartition(".")[2] for path in main.COMMANDS.values()}
 MOST_LINES = 400
-MOST = {"files": 330, "lines": 42_800, "settings": 155, "options": 170}
-"""Of the whole tree. Room for the branches that are open; to be lowered to what is left."""
+MOST = {"files": 320, "lines": 40_000, "settings": 155, "options": 166}
+"""Of the whole tree; lower a number after you take something away."""
 MOVERS = {
     "batches",
     "training",
